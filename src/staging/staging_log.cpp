@@ -153,10 +153,12 @@ FileFailure StagingLog::append_note(RecordKind kind, std::uint64_t offset) {
   const auto newest = segments_.empty() ? segments_.end() : std::prev(segments_.end());
   const bool goes_on = newest != segments_.end() && newest->second.has_notes_only && newest->second.segment->is_whole();
   const std::uint32_t before = std::exchange(current_, goes_on ? newest->first : 0);
+  const std::uint32_t next = next_number_;
   LogPlace place;
   FileFailure failure = append_at(kind, offset, {}, 0, place);
   if (failure) {
-    current_ = before;
+    // A segment that was begun for it says which number comes next: the reader would take what came later into an earlier one for void.
+    current_ = next_number_ == next ? before : 0;
     return failure;
   }
   segments_[current_].has_notes_only = true;

@@ -32,12 +32,21 @@ def content_after(seed: int, changes: int) -> bytes:
     return bytes(content)
 
 
+def opened(path: str) -> int:
+    """An opening fails where what was left of the file cannot be brought into it, and finds it the next time."""
+    for _ in range(100):
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError:
+            pass
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+
+
 def main() -> None:
     path, seed = sys.argv[1], int(sys.argv[2])
     until = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     numbers = random.Random(seed)
-    flags = os.O_RDWR | os.O_CREAT
-    file = os.open(path, flags, 0o644)
+    file = opened(path)
     number = 0
     while number != until or until == 0:
         number += 1
@@ -55,7 +64,7 @@ def main() -> None:
         except OSError:
             failed = b" failed"
         if kind == "reopen":
-            file = os.open(path, flags)
+            file = opened(path)
         os.write(1, b"%d%s\n" % (number, failed))
     os.kill(os.getpid(), signal.SIGKILL)
 

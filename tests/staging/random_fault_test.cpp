@@ -57,7 +57,7 @@ class Possible {
   /// Empty: it may be so.
   std::string objection_to(const Bytes& found) const {
     if (found.size() < least_ || found.size() > most_) {
-      return std::to_string(found.size()) + " bytes";
+      return std::to_string(found.size()) + " bytes, not " + std::to_string(least_) + " to " + std::to_string(most_);
     }
     for (std::size_t each = 0; each < found.size(); ++each) {
       if (!bytes_.at(each).test(std::to_integer<std::size_t>(found[each]))) {

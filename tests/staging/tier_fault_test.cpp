@@ -67,6 +67,39 @@ TEST_F(TierFaultTest, HalfARecordHidesNothing) {
   }
 }
 
+// The note of a drain begins a segment, and cannot be written there. What is written after that is behind that segment.
+TEST_F(TierFaultTest, AFailedNoteHidesNothingThatComesLater) {
+  auto file = open();
+  PlainModel model;
+  const auto write = [&](std::uint64_t offset, std::uint64_t number) {
+    const Bytes bytes = test::random_bytes(100, number);
+    model.write(offset, bytes);
+    ASSERT_EQ(file->write(offset, bytes).text(), "");
+  };
+  write(0, 1);
+  bool in_note = false;
+  std::size_t writes = 0;
+  calls.at = [&](CrashPoint point) {
+    if (point == CrashPoint::final_synced && !in_note) {
+      write(100, 2);
+      in_note = true;
+    }
+  };
+  calls.before = [&](const Asked& asked) {
+    // The first one is the header of the segment.
+    const bool is_record = in_note && asked.kind == Kind::write && asked.is_log() && ++writes == 2;
+    return Fault{.error = is_record ? EIO : 0};
+  };
+  EXPECT_EQ(file->drain().error, EIO);
+  calls.before = healthy;
+  calls.at = [](CrashPoint) {};
+  write(200, 3);
+  file.reset();
+  file = open();
+  ASSERT_NE(file, nullptr);
+  EXPECT_TRUE(same(all_of(*file), model.bytes));
+}
+
 TEST_F(TierFaultTest, ShortAndInterruptedCallsAreContinued) {
   std::mt19937_64 random(test::seed());
   calls.before = [&](const Asked& asked) {
