@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 HEADER = """
 import os
 import sys
@@ -473,3 +475,74 @@ def test_modules_that_programs_import(lines_of, tmp_path):
     ]
     assert "heard" in lines_of.errors
     assert lines_of.errors.count("stores nothing") == 1
+
+
+NUMBA = """
+    @task(returns=1, numba=True)
+    def plain(value):
+        return value + 1
+
+    @task(returns=1, numba={"nopython": True}, numba_flags={"nogil": True})
+    def with_flags(value):
+        return value * 2
+
+    @task(returns=1, numba="vectorize", numba_signature=["float64(float64, float64)"])
+    def each(x, y):
+        return x + y
+
+    @task(returns=1, numba="guvectorize", numba_signature=["(int64[:], int64, int64[:])"], numba_declaration="(n),()->(n)")
+    def along(x, y, result):
+        for place in range(x.shape[0]):
+            result[place] = x[place] + y
+
+    @task(returns=1, numba="stencil")
+    def around(a):
+        return a[-1] + a[1]
+
+    @task(returns=1, numba="cfunc", numba_signature="float64(float64)")
+    def for_c(t):
+        return t / 2
+"""
+
+
+def test_functions_that_numba_compiles(lines_of):
+    pytest.importorskip("numba")
+    assert lines_of(
+        NUMBA
+        + """
+    import numpy as np
+    from numba import njit
+
+    @task(returns=1)
+    @njit
+    def already(value):
+        return value - 1
+
+    results = plain(1), with_flags(4), each(np.arange(2.0), np.arange(2.0)), along(np.arange(2), 3, np.zeros(2, int)), around(np.arange(4)), for_c(3.0)
+    print([np.asarray(value).tolist() for value in compss_wait_on(list(results))], compss_wait_on(already(1)))
+    print(plain.program._made.signatures != [], with_flags.program._made.targetoptions["nogil"])
+    """
+    ) == ["[2, 8, [0.0, 2.0], [3, 4], [0, 2, 4, 0], 1.5] 0", "True True"]
+
+
+def test_numba_that_is_not_installed_is_named(lines_of):
+    assert lines_of(
+        NUMBA
+        + """
+    sys.modules["numba"] = None  # as where it is not installed
+    try:
+        task(returns=1, numba="generated_jit")(lambda value: value)
+    except ValueError as error:
+        print(error)
+    try:
+        task(returns=1, numba="cfunc")(lambda value: value)
+    except TypeError as error:
+        print(error)
+    plain(1)
+    """,
+        status=1,
+    ) == [
+        "@task of '<lambda>': numba='generated_jit' is not covered by Dovetail: there is True, jit, njit, vectorize, guvectorize, stencil, cfunc",
+        "@task of '<lambda>': numba='cfunc' must be given numba_signature",
+    ]
+    assert "task 'plain': numba='jit' needs Numba, which is not installed here" in lines_of.errors

@@ -131,7 +131,9 @@ class Body:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         groups: tuple[Group, ...] = kwargs.pop(GROUPS, ())
         count: int = kwargs.pop(COUNT, self._count)
-        wanted, held = kwargs.pop(UNITS, (1, 1))
+        wanted, held = kwargs.pop(UNITS, _ONE)
+        if not groups and not units.counted:
+            return self._performed(args, kwargs, groups, count, wanted)
         with units.held(held), body_in(groups):
             return self._performed(args, kwargs, groups, count, wanted)
 
@@ -155,7 +157,8 @@ class Body:
             ends_program = self._policy.management in ("RETRY", "FAIL")
             tracker.failed(self._name, error, groups, ends_program)
             raise
-        self._end_streams(args, kwargs, failed=False)
+        if self._perform is not None:
+            self._end_streams(args, kwargs, failed=False)
         for before, after in collections:
             items.note_changes(before, after)
         if self._returned_in and update(replaced, result) is not replaced:
@@ -176,8 +179,6 @@ class Body:
 
     def _end_streams(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: bool) -> None:
         """A program cannot close the streams that it writes, and a task that has failed does not."""
-        if not failed and self._perform is None:
-            return
         for name, value in {**dict(zip(self._names, args, strict=False)), **kwargs}.items():
             if name in self._parameters and self._parameters[name].name == "STREAM_OUT":
                 value.end() if failed else value.close()
@@ -256,4 +257,5 @@ class Body:
 # Arguments of ours beside the task's own.
 GROUPS = "dovetail_groups"
 COUNT = "dovetail_count"
-UNITS = "dovetail_units"
+UNITS = "dovetail_units"  # as declared, and as held
+_ONE = (1, 1)

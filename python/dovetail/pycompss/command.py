@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from ..directions import OUT
 from .options import truth
 from .parameter import Parameter
 from .tracking import Group, groups_of_task
@@ -57,6 +58,11 @@ class Call:
         """All files and folders of the call, as absolute paths."""
         given = [name for name in self.arguments if name in self._parameters and self._parameters[name].is_path]
         return [path for name in given for path in self._texts(name, self.arguments[name])]
+
+    def refuse_time_out(self, what: str) -> None:
+        """For what cannot be interrupted."""
+        if self.seconds:
+            raise ValueError(f"task '{self.name}': time_out together with {what} is not covered by Dovetail")
 
     def words(self) -> list[str]:
         """All arguments in their order, without those that are standard streams."""
@@ -110,9 +116,7 @@ class Call:
         """Which file is which standard stream, and how it is opened."""
         for name, parameter in self._parameters.items():
             if parameter.channel >= 0 and self.arguments.get(name) is not None:
-                mode = "rb" if parameter.channel == 0 else ("wb" if parameter.name.startswith("FILE_OUT") else "ab")
-                if parameter.direction.name == "OUT":
-                    mode = "wb" if parameter.channel else "rb"
+                mode = "rb" if parameter.channel == 0 else ("wb" if parameter.direction == OUT else "ab")
                 yield parameter.channel, os.path.abspath(self.arguments[name]), mode
 
     def integer(self, value: Any, what: str, names: Mapping[str, Any]) -> int:

@@ -42,8 +42,7 @@ class _Machines:
         self._task = Task(_perform, label=task.name, process=True)
 
     def __call__(self, call: Call) -> Any:
-        if call.seconds:
-            raise ValueError(f"task '{call.name}': time_out of a @multinode task is not covered by Dovetail")
+        call.refuse_time_out("@multinode")
         count = call.integer(self.nodes, "computing_nodes of @multinode", self.function.__globals__)
         told = {
             "COMPSS_NUM_NODES": str(count),

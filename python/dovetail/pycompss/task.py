@@ -15,6 +15,7 @@ from ..directions import Direction
 from ..future import Future
 from ..imported import imported
 from ..task import Task
+from . import compiled
 from .body import COUNT, GROUPS, UNITS, Body, Lost, Policy
 from .command import Call, Program
 from .parameter import Parameter, understood
@@ -35,14 +36,7 @@ _ALIASES = {
 }
 # About where a task runs, or how results are stored, on many machines: of no effect on one. A trace of Dovetail's needs no hook.
 _OF_NO_EFFECT = ("is_replicated", "is_distributed", "cache_returns", "tracing_hook", "weight")
-_NOT_COVERED = (
-    "numba",
-    "numba_flags",
-    "numba_signature",
-    "numba_declaration",
-    "is_reduce",
-    "chunk_size",
-)
+_NOT_COVERED = ("is_reduce", "chunk_size")
 _CONSTANT = (type(None), bool, int, float, complex, str, bytes)
 
 # Tasks of @implement, by the module (or class) and name of the task that they may stand for.
@@ -89,6 +83,9 @@ class PyCompssTask:
                 raise TypeError(f"@task of '{self.name}': '{name}' is not covered by Dovetail (see docs/pycompss.md)")
         for name in _OF_NO_EFFECT:
             named.pop(name, None)
+        numba = compiled.given_by(named)
+        if numba:
+            self.program = compiled.Compiled(self.name, self.function, numba)
         self.priority = int(bool(named.pop("priority", False)))
         self.policy.set_management(named.pop("on_failure", "RETRY"), f"@task of '{self.name}'")
         self.policy.time_out = self._time_out(named.pop("time_out", 0))
@@ -115,6 +112,7 @@ class PyCompssTask:
                 )
                 continue
             self._parameters[name] = understood(value, f"@task of '{self.name}': '{name}'")
+        self._streams = [name for name, parameter in self._parameters.items() if parameter.name == "STREAM_OUT"]
 
     def _time_out(self, value: Any) -> float:
         seconds = float(_expanded(value))
@@ -298,9 +296,9 @@ class PyCompssTask:
             if name in self._parameters and name not in bound.arguments and default is not inspect.Parameter.empty:
                 kwargs[name] = self._passed(name, default)
         given = {**bound.arguments, **kwargs}
-        for name, value in given.items():
-            if name in self._parameters and self._parameters[name].name == "STREAM_OUT":
-                value.begin()
+        for name in self._streams:
+            if name in given:
+                given[name].begin()
         written = [(given[name], p.is_path) for name, p in self._parameters.items() if p.written and name in given]
         if tracker.open_groups:
             kwargs[GROUPS] = tracker.open_groups
@@ -315,11 +313,15 @@ class PyCompssTask:
             return bound.arguments[self._returned_in] if self._returned_in else None
         return future if count == 1 else [future._item(place) for place in range(count)]
 
+    def _is_lost(self, name: str, parameter: Parameter, value: Any) -> bool:
+        """Whether no task can change the value."""
+        constant = isinstance(value, _CONSTANT) and value is not None
+        return constant and parameter.sort == "object" and name != self._returned_in
+
     def _passed(self, name: str, value: Any) -> Any:
         """What the task gets for an argument."""
         parameter = self._parameters.get(name, _IN)
-        constant = isinstance(value, _CONSTANT) and value is not None
-        if constant and parameter.written and parameter.sort == "object" and name != self._returned_in:
+        if parameter.written and self._is_lost(name, parameter, value):
             if name not in self._told_lost:
                 self._told_lost.add(name)
                 warn(
@@ -379,9 +381,13 @@ def task(*positional: Any, **options: Any) -> Callable[[Callable[..., Any]], PyC
         raise TypeError("@task must be called, @task(), and takes keywords only")
 
     def decorate(function: Callable[..., Any]) -> PyCompssTask:
-        if not inspect.isfunction(function):
+        plain = getattr(function, "py_func", function)  # of one that Numba has compiled
+        if not inspect.isfunction(plain):
             raise TypeError(f"@task must be next to the function, and got {function!r}")
-        return PyCompssTask(function, options)
+        made = PyCompssTask(plain, options)
+        if plain is not function:
+            made.program = compiled.AlreadyCompiled(function)
+        return made
 
     return decorate
 
