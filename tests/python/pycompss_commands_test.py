@@ -360,6 +360,12 @@ def test_ranks_of_programs(lines_of, folder):
         def same(path, value):
             pass
 
+        # A single one: the starter may end the others when one fails.
+        @mpi(runner="mpirun", binary="sh", args="-c 'exit {{value}}'", fail_by_exit_value=False)
+        @task(returns=int)
+        def ends_with(value):
+            pass
+
         @constraint(computing_units=2)
         @mpi(runner="mpirun", binary="./rank", args="{{path}} 0", processes="$NUMBER", scale_by_cu=True)
         @task(path=FILE_INOUT)
@@ -378,7 +384,7 @@ def test_ranks_of_programs(lines_of, folder):
 
         for path in "a", "b", "c":
             open(path, "w").close()
-        print(compss_wait_on(same("a", 7)), sorted(text_of("a").split("\\n")))
+        print(compss_wait_on(same("a", 0), ends_with(7)), sorted(text_of("a").split("\\n")))
         scaled("b")
         several("c")
         nowhere()
@@ -387,7 +393,7 @@ def test_ranks_of_programs(lines_of, folder):
         NUMBER="2",
         **AS_ROOT,
     )[-2:] == [
-        "7 ['', 'rank', 'rank', 'rank', 'threads 2', 'threads 2', 'threads 2']",
+        "[0, 7] ['', 'rank', 'rank', 'rank', 'threads 2', 'threads 2', 'threads 2']",
         "4 True ['1', 'other', 'other', 'rank', 'threads']",
     ]
     assert "@mpi needs 'nosuchrunner', which is not installed here" in lines_of.errors
