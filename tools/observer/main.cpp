@@ -174,7 +174,8 @@ int run(const Options& options) {
 
 int main(int count, char** words) {
   CLI::App app(
-      "Follows a program through the kernel's events: see dovetail observe --system, and dovetail run --system.");
+      "Follows a program through the kernel's events: see dovetail observe --system, and dovetail run --system.",
+      "dovetail-observer");
   app.set_version_flag("--version", DOVETAIL_VERSION);
   dovetail::observer::Options options;
   app.add_option("--channel", options.channel, "Descriptor of a socket to who has started this.")->required();
