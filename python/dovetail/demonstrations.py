@@ -78,12 +78,12 @@ def _build(demonstration: Demonstration) -> Path | None:
 
 def missing(demonstration: Demonstration, found: Callable[[str], object] = find_spec) -> str | None:
     """What a demonstration lacks here, as a sentence that says what to do."""
-    packages = [package for package in demonstration.packages if found(package) is None]
-    if packages:
-        return f"it needs {' and '.join(packages)}: pip install {' '.join(packages)}"
     if demonstration.program is not None and _build(demonstration) is None:
         ranks = " and an MPI library" if "{library}" in demonstration.program else ""
         return f"it needs a compiler{ranks}: run `make {demonstration.target}` in a clone of Dovetail"
+    packages = [package for package in demonstration.packages if found(package) is None]
+    if packages:
+        return f"it needs {' and '.join(packages)}: pip install {' '.join(packages)}"
     if "{library}" in (demonstration.program or "") and not any(shutil.which(f"mpiexec.{name}") for name in LIBRARIES):
         return "it needs MPICH or Open MPI (mpiexec.mpich or mpiexec.openmpi)"
     if _script(demonstration) is None:
