@@ -89,6 +89,13 @@ def test_time_outside_of_tasks() -> None:
     )
 
 
+def test_time_in_which_a_task_is_blocked_is_not_outside_of_tasks() -> None:
+    trace = MadeTrace(2, total_s=10, compute_s=2.5, computing_s=5, blocked_s=2.5)
+    trace.task(0, "fetch", 0, 5, processor_us=0)
+    trace.task(0, "sum", 5, 10)
+    assert advice(trace).startswith("`fetch` held workers 25 % of the time")
+
+
 def test_a_chain_of_tasks() -> None:
     trace = MadeTrace(4, total_s=10, compute_s=2.5, computing_s=10)
     for number in range(5):

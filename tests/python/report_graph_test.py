@@ -72,6 +72,15 @@ def test_memory_that_is_used_again_makes_no_dependency() -> None:
     assert graph_of(trace).edges == []
 
 
+def test_what_is_read_was_written_however_long_ago() -> None:
+    trace = MadeTrace()
+    trace.task(0, "first", 0, 1, "out 'memory' [0, 8)")
+    trace.task(0, "second", 2, 3, "inout 'memory' [0, 8)", waited_for_accesses_us=0.5e6)
+    trace.task(0, "third", 4, 5, "in 'memory' [0, 8)")
+    graph = graph_of(trace)
+    assert graph.edges == [(0, 1), (1, 2)] and graph.path == [0, 1, 2]
+
+
 def test_a_task_that_pauses_is_one_task() -> None:
     trace = MadeTrace()
     trace.task(0, "reads", 0, 1, "out 'memory' [0, 8)", paused_for="pread")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import hangs
 import pytest
+from made_trace import MadeTrace
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -323,3 +324,55 @@ def test_throughput_is_a_mean_over_stretches_that_are_long_enough() -> None:
         assert 2 <= mean["running"] <= 6.1
     total = sum((b["seconds"] - a["seconds"]) * a["mb_per_second"] for a, b in zip(means, means[1:], strict=False))
     assert total == pytest.approx(40 * 10)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"traceEvents": 3}', '{"traceEvents": [{"ph": "X"}]}', "\x00\xff"])
+def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
+    from dovetail import report_trace, report_view
+
+    (tmp_path / "bad.json").write_text(text, encoding="latin-1")
+    with pytest.raises(report_trace.UnusableTrace, match=r"bad\.json is no trace of Dovetail"):
+        report_view.read(tmp_path / "bad.json", "bad")
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (["bad.json"], "bad.json is no trace of Dovetail"),
+        (["none.json"], "none.json: No such file"),
+        (["a", "b", "c"], "3 traces were given"),
+        (["bad.json", "-o", "page.txt"], "must end with .html"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_show(tmp_path: Path, words: list[str], told: str) -> None:
+    (tmp_path / "bad.json").write_text("no JSON")
+    done = hangs.run([sys.executable, "-m", "dovetail.cli", "report", *words], timeout=100, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert told in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_trace_that_stays_in_its_place_is_kept_whole(tmp_path: Path) -> None:
+    """As under the HDF5 connector."""
+    from dovetail.report_trace import copy
+
+    trace = MadeTrace(1, begin_ns=1000)
+    for number in range(5000):  # more than is read at a time
+        trace.task(0, "sum", number, number + 1)
+    path = trace.write(tmp_path / "out.trace.json")
+    copy(path, path, {"devices": []}, lambda begin: [(begin, 8)])
+    document = json.loads(path.read_text())
+    assert document["traceEvents"] == trace.events
+    assert document["otherData"] == {**trace.facts, "admission": {"devices": []}, "memory": [[1000, 8]]}
+
+
+def test_memory_is_sampled_less_often_in_long_programs() -> None:
+    from dovetail.report_memory import Memory
+
+    memory = Memory()
+    for second in range(5000):
+        memory._keep(second, second)
+    assert len(memory.samples) < 1000
+    assert memory.samples == sorted(memory.samples) and memory.samples[0] == (0, 0)
+    assert memory.samples[-1][0] > 4500
+    assert memory.since(4000)[0] == (0, max(size for now, size in memory.samples if now <= 4000))

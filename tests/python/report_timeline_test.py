@@ -178,7 +178,8 @@ def test_a_chosen_task_shows_its_dependencies_and_the_critical_path_is_marked(pa
         assert it.color("worker 0", 4, 2) != "000000"
         it.value("document.getElementById('path').click()")
         it.drawn()
-        assert it.color("worker 0", 4, 2) == "000000"
+        assert it.color("worker 0", 4, 2) == "000000" and it.color("worker 1", 8, 2) == "000000"
+        assert it.color("worker 1", 1, 2) != "000000"
         assert it.value("Array.from(timeline.runs[0].path).join()") == "0,2,3"
         text = it.value("document.body.innerText")
         assert "The critical path is 8.000 s long, 80% of the run: 3 tasks" in text
@@ -287,35 +288,13 @@ def test_ranks_plans_and_cut_traces_are_shown(tmp_path: Path) -> None:
     assert 4 <= told["cut"][0] < 10
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"traceEvents": 3}', '{"traceEvents": [{"ph": "X"}]}', "\x00\xff"])
-def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "bad.json").write_text(text, encoding="latin-1")
-    done = hangs.run([sys.executable, "-m", "dovetail.cli", "report", "bad.json"], timeout=100, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert "bad.json is no trace of Dovetail" in done.stderr
-    assert not (tmp_path / "report.html").exists()
-
-
-def test_a_trace_that_stays_in_its_place_is_kept_whole(tmp_path: Path) -> None:
-    """As under the HDF5 connector."""
-    from dovetail.report_trace import copy
-
-    trace = made_run()
-    trace.facts["begin_ns"] = 1000
-    path = trace.write(tmp_path / "out.trace.json")
-    copy(path, path, {"devices": []}, lambda begin: [(begin, 8)])
-    document = json.loads(path.read_text())
-    assert document["traceEvents"] == trace.events
-    assert document["otherData"] == {**trace.facts, "admission": {"devices": []}, "memory": [[1000, 8]]}
-
-
-def test_memory_is_sampled_less_often_in_long_programs() -> None:
-    from dovetail.report_memory import Memory
-
-    memory = Memory()
-    for second in range(5000):
-        memory._keep(second, second)
-    assert len(memory.samples) < 1000
-    assert memory.samples == sorted(memory.samples) and memory.samples[0] == (0, 0)
-    assert memory.samples[-1][0] > 4500
-    assert memory.since(4000)[0] == (0, max(size for now, size in memory.samples if now <= 4000))
+def test_below_the_mouse_is_the_innermost_slice(tmp_path: Path) -> None:
+    """A task that waits for its children runs them meanwhile."""
+    trace = MadeTrace(1, total_s=10)
+    trace.task(0, "child", 2, 3)
+    trace.task(0, "parent", 0, 10)
+    report.write_of_traces([trace.write(tmp_path / "nested.json")], tmp_path / "nested.html")
+    with shown(tmp_path / "nested.html") as it:
+        for seconds, name in ((2.5, "child"), (5, "parent")):
+            it.page.mouse("mouseMoved", *it.place("worker 0", seconds))
+            assert it.tip().startswith(name)
