@@ -85,10 +85,15 @@ def copy(trace: Path, target: Path, admission: dict[str, Any], memory: Callable[
         facts = _facts_of(source.readline())
         if facts is None:
             raise UnusableTrace(f"{trace} is not as the runtime writes traces")
-        # Under the HDF5 connector it stays in its place: there all of it must be read before anything is written.
-        before = source.read() if target.exists() and target.samefile(trace) else ""
         facts |= {"admission": admission, "memory": memory(int(facts["begin_ns"]))}
+        first = f"{_BEGIN}{json.dumps(facts)}{_END}\n"
+        # Under the HDF5 connector it stays in its place: there all of it is read before anything is written.
+        if target.exists() and target.samefile(trace):
+            events = source.read()
+            with open_to_write(target) as file:
+                file.write(first + events)
+            return
         with open_to_write(target) as file:
-            file.write(f"{_BEGIN}{json.dumps(facts)}{_END}\n{before}")
+            file.write(first)
             while piece := source.read(1 << 20):
                 file.write(piece)
