@@ -89,7 +89,7 @@ class Fault(Case):
             numbers = random.Random(number)
             last = numbers.randrange(1, 150)
             self.run_writer(number, last)
-            segments = sorted(self.tier.glob("*/*.log"))
+            segments = [each for each in sorted(self.tier.glob("*/*.log")) if each.stat().st_size != 0]
             if not segments:
                 continue  # it had just opened the file again
             segment = numbers.choice(segments)
