@@ -2,7 +2,7 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME dovetail)
 set(CPACK_PACKAGE_VENDOR "The developers of Dovetail")
-set(CPACK_PACKAGE_CONTACT "The developers of Dovetail <dovetail@example.org>")
+set(CPACK_PACKAGE_CONTACT "The developers of Dovetail")
 set(CPACK_PACKAGE_DESCRIPTION "Libraries, headers and tools of a task runtime for C, C++ and Fortran in which a task that waits for a disk or for a
 message gives its core to another, and the doors by which programs that know nothing of tasks use it.")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")

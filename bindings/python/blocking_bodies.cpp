@@ -31,7 +31,7 @@ constexpr unsigned short_bodies_without_clock =
     16;                                     // of short ones, one in so many is timed: it may have become a long one
 constexpr std::uint32_t enough_looks = 20;  // a second of bodies
 
-PyObject* reporter = nullptr;  // never freed
+PyObject* blocking_reporter = nullptr;  // never freed
 
 struct NamedCall {
   long number;
@@ -211,9 +211,10 @@ BlockingObserver& observer() {
 }
 
 void tell(const Call& call, const Seen& seen) {
-  if (reporter != nullptr && !Held::adopt(PyObject_CallFunction(reporter, "sIs", call.signature->label.c_str(),
-                                                                seen.percent, seen.last_call))) {
-    PyErr_WriteUnraisable(reporter);
+  if (blocking_reporter != nullptr &&
+      !Held::adopt(PyObject_CallFunction(blocking_reporter, "sIs", call.signature->label.c_str(), seen.percent,
+                                         seen.last_call))) {
+    PyErr_WriteUnraisable(blocking_reporter);
   }
 }
 
@@ -262,7 +263,8 @@ BlockingWatch::~BlockingWatch() {
 
 void bind_blocking_bodies(nb::module_& module) {
   module.def(
-      "set_blocking_reporter", [](nb::object function) { reporter = function.release().ptr(); }, nb::arg("reporter"),
+      "set_blocking_reporter", [](nb::object function) { blocking_reporter = function.release().ptr(); },
+      nb::arg("reporter"),
       "What is called once for a task whose bodies hold workers while they wait in the operating system: with its "
       "label, in how many of a hundred looks "
       "they did, and the name of the last such call.");
