@@ -91,6 +91,100 @@ def test_a_task_in_a_task_takes_no_units_of_its_own(lines_of):
     ) == ["[2, 12]"]
 
 
+def test_a_task_in_a_task_without_a_constraint_takes_no_units_either(lines_of):
+    """Both parents have a unit each, and wait for children of one unit."""
+    assert lines_of(
+        """
+        both = threading.Barrier(2)
+
+        @constraint(computing_units=2)
+        @task(returns=1)
+        def large(value):
+            return value
+
+        @task(returns=1)
+        def child(value):
+            return value + 1
+
+        @task(returns=1)
+        def parent(value):
+            both.wait()
+            return compss_wait_on(child(value))
+
+        print(compss_wait_on(large(1)), compss_wait_on([parent(0), parent(10)]))
+        """,
+        DOVETAIL_WORKERS="2",
+        DOVETAIL_PYCOMPSS_NESTED="1",
+    ) == ["1 [1, 11]"]
+
+
+# A task that waits for its units has begun for the runtime: `many` are cancelled in that state.
+WAITING_FOR_UNITS = """
+        import dovetail
+
+        go = threading.Event()
+        count = 8
+
+        @constraint(computing_units=4)
+        @task(on_failure="FAIL")
+        def holds(fails):
+            go.wait()
+            if fails:
+                raise ValueError("the first")
+
+        futures = []
+        plain = dovetail.pycompss.tracking.tracker.add
+        dovetail.pycompss.tracking.tracker.add = lambda future, written: (futures.append(future), plain(future, written))
+
+        @constraint(computing_units=4)
+        @task()
+        def never(number):
+            print("ran", number)
+
+        def until_one_waits():
+            while not any(future.running() for future in futures[1:]):
+                os.sched_yield()
+"""
+
+
+def test_tasks_that_wait_for_units_do_not_run_after_a_failure(lines_of):
+    lines = lines_of(
+        WAITING_FOR_UNITS
+        + """
+        holds(True)
+        for number in range(count):
+            never(number)
+        until_one_waits()
+        go.set()
+        compss_barrier()
+        """,
+        status=1,
+        DOVETAIL_WORKERS="4",
+    )
+    assert lines == []
+    assert "task 'holds' failed: ValueError: the first" in lines_of.errors
+
+
+def test_tasks_that_wait_for_units_do_not_run_when_their_group_is_cancelled(lines_of):
+    lines = lines_of(
+        WAITING_FOR_UNITS
+        + """
+        holds(False)
+        with TaskGroup("group", False):
+            for number in range(count):
+                never(number)
+        until_one_waits()
+        compss_cancel_group("group")
+        go.set()
+        compss_barrier()
+        print("went on")
+        """,
+        DOVETAIL_WORKERS="4",
+    )
+    assert lines == ["went on"]
+    assert "failed" not in lines_of.errors
+
+
 def test_units_without_a_value_for_a_call_are_told(lines_of):
     lines_of(
         """

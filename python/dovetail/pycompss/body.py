@@ -35,6 +35,10 @@ class Lost:
         self.value = value
 
 
+class CancelledBefore(Exception):
+    """The task was cancelled before its body began. No failure: the tracker is not told, and no policy applies."""
+
+
 class Policy:
     """What becomes of a task that fails."""
 
@@ -135,6 +139,8 @@ class Body:
         if not groups and not units.counted:
             return self._performed(args, kwargs, groups, count, wanted)
         with units.held(held), body_in(groups):
+            if _core.cancelled():
+                raise CancelledBefore(f"task '{self._name}' was cancelled while it waited for its units")
             return self._performed(args, kwargs, groups, count, wanted)
 
     def _performed(

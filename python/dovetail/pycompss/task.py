@@ -304,9 +304,10 @@ class PyCompssTask:
             kwargs[GROUPS] = tracker.open_groups
         if count != self._count:
             kwargs[COUNT] = count
-        if self.units != 1 or self.io:
+        nested = in_task()
+        if self.units != 1 or self.io or nested:
             wanted = self._units_of(bound)
-            kwargs[UNITS] = wanted, 0 if self.io or in_task() else wanted
+            kwargs[UNITS] = wanted, 0 if self.io or nested else wanted
         future: Future[Any] = self._made()(*args, **kwargs)
         tracker.add(future, written)
         if count == 0:
