@@ -78,6 +78,116 @@ def test_objects_and_files_are_handed_over_while_tasks_run(lines_of, tmp_path):
     ) == ["['1', '2', '3', '4', 'answered', 'answered', 'last', 'last']", "['1', '2', '3']", "[]"]
 
 
+STREAMS = """
+        from pycompss.streams.distro_stream import FileDistroStream, ObjectDistroStream
+
+        @task(returns=1, on_failure="CANCEL_SUCCESSORS")
+        def fails():
+            raise ValueError("no input")
+
+        @task(s=STREAM_OUT)
+        def produce(x, s):
+            s.publish(x)
+            s.close()
+
+        # Their programs' loop, which looks no further when the stream is closed.
+        @task(s=STREAM_IN, returns=1)
+        def consume(s):
+            got = []
+            while not s.is_closed():
+                got += s.poll()
+            return got
+"""
+
+
+def test_a_consumer_does_not_wait_for_a_producer_that_never_begins(lines_of):
+    """It is cancelled, or refused."""
+    assert lines_of(
+        STREAMS
+        + """
+        from pycompss.api.container import container
+
+        @container(engine="DOCKER", image="debian")
+        @task(s=STREAM_OUT)
+        def cannot(s):
+            pass
+
+        s = ObjectDistroStream()
+        produce(fails(), s)
+        print(compss_wait_on(consume(s)))
+
+        s = ObjectDistroStream()
+        try:
+            cannot(s)
+        except Exception as error:
+            print(type(error).__name__)
+        produce(1, s)
+        print(compss_wait_on(consume(s)))
+        """,
+        DOVETAIL_WORKERS="4",
+    ) == ["[]", "ValueError", "[1]"]
+
+
+def test_a_stream_is_not_closed_while_there_is_something_to_get(lines_of, tmp_path):
+    assert lines_of(
+        STREAMS
+        + """
+        @task(s=STREAM_OUT)
+        def write(s):
+            for name in "ab":
+                open(os.path.join(s.base_dir, name), "w").close()
+            s.close()
+
+        s = ObjectDistroStream(alias="items")
+        produce(1, s)
+        produce(2, s)
+        compss_barrier()
+        print(sorted(compss_wait_on(consume(ObjectDistroStream(alias="items")))), s.is_closed())
+        s = FileDistroStream(base_dir=sys.argv[1])
+        write(s)
+        compss_barrier()
+        print([os.path.basename(path) for path in compss_wait_on(consume(s))], s.is_closed())
+        """,
+        tmp_path,
+    ) == ["[1, 2] True", "['a', 'b', 'program.py'] True"]
+
+
+def test_poll_waits_while_one_of_several_producers_may_still_write(lines_of):
+    """And no longer: the times are far more than the test may take."""
+    assert lines_of(
+        STREAMS
+        + """
+        go = threading.Event()
+
+        @task(s=STREAM_OUT)
+        def quick(s):
+            s.close()
+            s.close()
+
+        @task(s=STREAM_OUT)
+        def slow(s):
+            go.wait()
+            s.publish("late")
+            s.close()
+
+        @task(s=STREAM_OUT, on_failure="IGNORE")
+        def dies(s):
+            raise OSError("no more")
+
+        s = ObjectDistroStream()
+        slow(s)
+        quick(s)
+        dies(s)
+        while len(s._content.producers) > 1:
+            os.sched_yield()
+        timer = threading.Timer(0.3, go.set)
+        timer.start()
+        print(s.poll(timeout=3600_000), s.poll(timeout=3600_000), s.is_closed())
+        """,
+        DOVETAIL_WORKERS="4",
+    ) == ["['late'] [] True"]
+
+
 def test_collections_in_parts(lines_of, tmp_path):
     (tmp_path / "texts").mkdir()
     for name, text in (("a", "x y x"), ("b", "y z")):

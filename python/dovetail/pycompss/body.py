@@ -17,6 +17,7 @@ from .command import CommandFailed
 from .parameter import Parameter
 from .randomness import of_a_task
 from .results import own
+from .streams import Producer, body_of
 from .tracking import COMPSsException, Group, body_in, tracker, warn
 from .units import units
 
@@ -136,9 +137,10 @@ class Body:
         groups: tuple[Group, ...] = kwargs.pop(GROUPS, ())
         count: int = kwargs.pop(COUNT, self._count)
         wanted, held = kwargs.pop(UNITS, _ONE)
-        if not groups and not units.counted:
+        producers: tuple[Producer, ...] = kwargs.pop(PRODUCERS, ())
+        if not groups and not units.counted and not producers:
             return self._performed(args, kwargs, groups, count, wanted)
-        with units.held(held), body_in(groups):
+        with units.held(held), body_in(groups), body_of(producers):
             if _core.cancelled():
                 raise CancelledBefore(f"task '{self._name}' was cancelled while it waited for its units")
             return self._performed(args, kwargs, groups, count, wanted)
@@ -154,7 +156,6 @@ class Body:
         try:
             result = self._try(args, kwargs, wanted)
         except Exception as error:
-            self._end_streams(args, kwargs, failed=True)
             if isinstance(error, CommandFailed) and _core.cancelled():
                 raise  # its group was cancelled, which is what ended the program
             if self._policy.management == "IGNORE" and not isinstance(error, COMPSsException):
@@ -163,8 +164,6 @@ class Body:
             ends_program = self._policy.management in ("RETRY", "FAIL")
             tracker.failed(self._name, error, groups, ends_program)
             raise
-        if self._perform is not None:
-            self._end_streams(args, kwargs, failed=False)
         for before, after in collections:
             items.note_changes(before, after)
         if self._returned_in and update(replaced, result) is not replaced:
@@ -182,12 +181,6 @@ class Body:
         parameter = self._parameters.get(name)
         changed = parameter is not None and parameter.written and not parameter.holds_items and not parameter.is_path
         return items.settled(value) if changed else items.latest(value)
-
-    def _end_streams(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: bool) -> None:
-        """A program cannot close the streams that it writes, and a task that has failed does not."""
-        for name, value in {**dict(zip(self._names, args, strict=False)), **kwargs}.items():
-            if name in self._parameters and self._parameters[name].name == "STREAM_OUT":
-                value.end() if failed else value.close()
 
     def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: int) -> Any:
         for left in range(self._tries - 1, -1, -1):
@@ -264,4 +257,5 @@ class Body:
 GROUPS = "dovetail_groups"
 COUNT = "dovetail_count"
 UNITS = "dovetail_units"  # as declared, and as held
+PRODUCERS = "dovetail_producers"  # of the streams that the task writes
 _ONE = (1, 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import _core
@@ -19,8 +21,45 @@ class _Content:
         self.condition = threading.Condition()
         self.items: list[Any] = []
         self.seen: set[str] = set()  # files
-        self.producers = 0  # that have not closed it
+        self.producers: list[Producer] = []  # that have not closed it
         self.closed = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody will write to it. Under the condition."""
+        return self.closed and not self.producers
+
+
+class Producer:
+    """A task that writes to a stream, until it closes the stream or ends: it succeeds, fails or is cancelled."""
+
+    def __init__(self, content: _Content) -> None:
+        self.content = content
+        with content.condition:
+            content.producers.append(self)
+
+    def end(self, _: object = None) -> None:
+        """Writes no more. May be called again. Also a callback of the task's future."""
+        content = self.content
+        with content.condition:
+            if self in content.producers:
+                content.producers.remove(self)
+                content.closed = True
+                content.condition.notify_all()
+
+
+_of_this_thread = threading.local()
+
+
+@contextmanager
+def body_of(producers: tuple[Producer, ...]) -> Iterator[None]:
+    """In the block, the caller is the body of the task that these stand for."""
+    before = getattr(_of_this_thread, "producers", ())
+    _of_this_thread.producers = producers
+    try:
+        yield
+    finally:
+        _of_this_thread.producers = before
 
 
 _by_alias: dict[tuple[type, str], _Content] = {}
@@ -34,7 +73,7 @@ class DistroStream:
         self.id = str(uuid.uuid4())
         self._content = _Content() if alias is None else _by_alias.setdefault((type(self), alias), _Content())
         with self._content.condition:
-            if self._content.closed and self._content.producers == 0:
+            if self._content.over and not self._left():
                 self._content.closed = False  # it is used anew
 
     def get_stream_id(self) -> str:
@@ -55,36 +94,36 @@ class DistroStream:
             self._content.items += messages
             self._content.condition.notify_all()
 
-    def poll(self, timeout: float = 0) -> list[Any]:
-        """All items that nobody has got yet. Waits at most `timeout` milliseconds for the first."""
-        with self._content.condition:
-            self._content.condition.wait_for(lambda: self._content.items or self._content.closed, timeout / 1000)
-            items, self._content.items = self._content.items, []
+    def _left(self) -> list[Any]:
+        """What no `poll` has given yet. Under the condition."""
+        return self._content.items
+
+    def poll(self, timeout: float = 200) -> list[Any]:
+        """All items that nobody has got yet. Waits at most `timeout` milliseconds for the first, unless all producers have closed the stream."""
+        content = self._content
+        with content.condition:
+            content.condition.wait_for(lambda: content.items or content.over, timeout / 1000)
+            items, content.items = content.items, []
         return items
 
-    def begin(self) -> None:
-        """A task has been made that will write to it."""
-        with self._content.condition:
-            self._content.producers += 1
+    def begin(self) -> Producer:
+        """A task is made that will write to it."""
+        return Producer(self._content)
 
     def close(self) -> None:
-        """One producer will write no more."""
-        with self._content.condition:
-            self._content.producers = max(self._content.producers - 1, 0)
-            self._content.closed = True
-            self._content.condition.notify_all()
-
-    def end(self) -> None:
-        """A producer has failed: nobody is to wait for it."""
-        with self._content.condition:
-            self._content.producers = 0
-            self._content.closed = True
-            self._content.condition.notify_all()
+        """The task that calls it will write no more; outside of the tasks that write to it, one of these."""
+        content = self._content
+        mine = [one for one in getattr(_of_this_thread, "producers", ()) if one.content is content]
+        with content.condition:
+            for producer in mine or content.producers[:1]:
+                producer.end()
+            content.closed = True
+            content.condition.notify_all()
 
     def is_closed(self) -> bool:
-        """Whether all producers have closed it, or the task that asks has been asked to stop."""
+        """Whether all producers have closed it and `poll` has given everything, or the task that asks has been asked to stop."""
         with self._content.condition:
-            over = self._content.closed and self._content.producers == 0
+            over = self._content.over and not self._left()
         return over or (_core.in_task() and _core.cancelled())
 
 
@@ -101,16 +140,19 @@ class FileDistroStream(DistroStream):
     def __init__(self, alias: str | None = None, base_dir: str | None = None, access_mode: Any = None) -> None:
         if base_dir is None:
             raise TypeError("FileDistroStream must be given base_dir, the folder in which its files appear")
-        super().__init__(alias)
         self.base_dir = os.path.abspath(base_dir)
+        super().__init__(alias)
 
     def publish_list(self, messages: list[Any]) -> None:
         """Nothing: a file is published by writing it in the folder."""
 
+    def _left(self) -> list[Any]:
+        paths = sorted(entry.path for entry in os.scandir(self.base_dir) if entry.is_file())
+        return [path for path in paths if path not in self._content.seen]
+
     def poll(self, timeout: float = 0) -> list[Any]:
         """The files that no `poll` has given yet, by name. Does not wait."""
         with self._content.condition:
-            new = sorted(entry.path for entry in os.scandir(self.base_dir) if entry.is_file())
-            new = [path for path in new if path not in self._content.seen]
+            new = self._left()
             self._content.seen.update(new)
         return new

@@ -16,7 +16,7 @@ from ..future import Future
 from ..imported import imported
 from ..task import Task
 from . import compiled
-from .body import COUNT, GROUPS, UNITS, Body, Lost, Policy
+from .body import COUNT, GROUPS, PRODUCERS, UNITS, Body, Lost, Policy
 from .command import Call, Program
 from .parameter import Parameter, understood
 from .randomness import is_generator
@@ -296,9 +296,6 @@ class PyCompssTask:
             if name in self._parameters and name not in bound.arguments and default is not inspect.Parameter.empty:
                 kwargs[name] = self._passed(name, default)
         given = {**bound.arguments, **kwargs}
-        for name in self._streams:
-            if name in given:
-                given[name].begin()
         written = [(given[name], p.is_path) for name, p in self._parameters.items() if p.written and name in given]
         if tracker.open_groups:
             kwargs[GROUPS] = tracker.open_groups
@@ -308,11 +305,27 @@ class PyCompssTask:
         if self.units != 1 or self.io or nested:
             wanted = self._units_of(bound)
             kwargs[UNITS] = wanted, 0 if self.io or nested else wanted
-        future: Future[Any] = self._made()(*args, **kwargs)
+        future = self._begun(args, kwargs, [given[name] for name in self._streams if name in given])
         tracker.add(future, written)
         if count == 0:
             return bound.arguments[self._returned_in] if self._returned_in else None
         return future if count == 1 else [future._item(place) for place in range(count)]
+
+    def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], streams: list[Any]) -> Future[Any]:
+        """The task of a call that writes to these streams. They count it from now on, since consumers may run before it."""
+        task = self._made()
+        producers = tuple(stream.begin() for stream in streams)
+        if producers:
+            kwargs[PRODUCERS] = producers
+        try:
+            future: Future[Any] = task(*args, **kwargs)
+        except BaseException:
+            for producer in producers:
+                producer.end()
+            raise
+        for producer in producers:
+            future.add_done_callback(producer.end)
+        return future
 
     def _is_lost(self, name: str, parameter: Parameter, value: Any) -> bool:
         """Whether no task can change the value."""
