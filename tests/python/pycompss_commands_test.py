@@ -425,3 +425,40 @@ def test_ranks_of_a_function_share_out_lists_and_return_one_list(lines_of, folde
         **AS_ROOT,
     ) == ["[(0, 10, [1, 2, 3, 4]), (1, 20, [2, 3])]", "True"]
     assert "task 'f' failed: KeyError: 'of rank 1'" in lines_of.errors
+
+
+@MPI
+def test_ranks_that_fail_or_leave_no_result_fail_the_task(lines_of, folder):
+    """The others may wait for such a rank; the one here waits until it is ended."""
+    assert lines_of(
+        """
+        def number():
+            return int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")))
+
+        class Odd(Exception):
+            def __reduce__(self):
+                raise TypeError("stays where it is")
+
+        # As mpi4py: the process waits for the others when it ends by itself.
+        @mpi(runner="mpirun", processes=2)
+        @task(kind=IN, returns=1, on_failure="CANCEL_SUCCESSORS")
+        def f(kind):
+            import atexit, threading
+            if kind in ("exit at once", "exit"):
+                if number() == 1:
+                    os._exit(0) if kind == "exit at once" else sys.exit(0)
+                return number()
+            if number() == 1:
+                threading.Event().wait()
+            atexit.register(threading.Event().wait)
+            raise KeyError("first") if kind == "key" else Odd("second")
+
+        for kind in "exit at once", "exit", "key", "odd":
+            print(compss_wait_on(f(kind)))
+        """,
+        **AS_ROOT,
+    ) == ["None"] * 4
+    assert "of 2 ranks, these ended without a result: 1;" in lines_of.errors
+    assert "RuntimeError: rank 1 ended by SystemExit: 0;" in lines_of.errors
+    assert "KeyError: 'first';" in lines_of.errors
+    assert "RuntimeError: rank 0 ended by Odd: second;" in lines_of.errors

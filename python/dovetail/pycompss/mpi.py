@@ -67,11 +67,13 @@ class _Python(_Starter):
         self.layouts = layouts
 
     def __call__(self, call: Call) -> list[Any]:
+        count = self.count(call)
+
         def start(words: list[str], **environment: str) -> None:
-            self.start(call, [(self.count(call), words)], call.folder(self.working_dir), **environment)
+            self.start(call, [(count, words)], call.folder(self.working_dir), **environment)
 
         with tempfile.TemporaryDirectory(prefix="dovetail-ranks-") as folder:
-            return perform(Path(folder), self.function, call.arguments, self.layouts, start)
+            return perform(Path(folder), self.function, call.arguments, self.layouts, count, start)
 
 
 class _Several(_Starter):

@@ -12,8 +12,9 @@ import sys
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import cloudpickle
 
@@ -37,24 +38,48 @@ def _bound(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     return function(*bound.args, **bound.kwargs)
 
 
+def _failure(error: BaseException, rank: int) -> bytes:
+    """What the task raises. What would end its process, such as SystemExit, or cannot be sent there, is told by a RuntimeError."""
+    if isinstance(error, Exception):
+        with suppress(Exception):
+            return bytes(cloudpickle.dumps((False, error)))
+    return pickle.dumps((False, RuntimeError(f"rank {rank} ended by {type(error).__name__}: {error}")))
+
+
+def _write(path: Path, outcome: bytes) -> None:
+    """At once or not at all: the starter may end this rank at any time."""
+    unfinished = path.with_name(f"unfinished-{path.name}")
+    unfinished.write_bytes(outcome)
+    unfinished.replace(path)
+
+
+def _end_all() -> NoReturn:
+    """Ends this rank at once, and by that the others, which may wait for it. An ordinary end would wait for them in MPI_Finalize."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+        mpi.COMM_WORLD.Abort(1)
+    os._exit(1)
+
+
 def main() -> int:
     folder = Path(sys.argv[1])
     rank = _number(_RANK, "rank")
     size = _number(_SIZE, "number of ranks")
     install()
     tracking.in_body = True
-    status = 0
     try:
         function, arguments, layouts = pickle.loads((folder / "call").read_bytes())
         for name, layout in layouts.items():
             arguments[name] = layout.part(arguments[name], rank, size)
         outcome = cloudpickle.dumps((True, _bound(function, arguments)))
-    except Exception as error:
+    except BaseException as error:
         traceback.print_exc()
-        outcome = cloudpickle.dumps((False, error))
-        status = 1
-    (folder / f"rank{rank}").write_bytes(outcome)
-    return status
+        _write(folder / f"rank{rank}", _failure(error, rank))
+        _end_all()
+    _write(folder / f"rank{rank}", outcome)
+    return 0
 
 
 if __name__ == "__main__":

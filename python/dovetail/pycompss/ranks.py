@@ -36,11 +36,12 @@ def perform(
     function: Callable[..., Any],
     arguments: dict[str, Any],
     layouts: dict[str, Layout],
+    count: int,
     start: Callable[..., None],
 ) -> list[Any]:
-    """Has ranks call the function, and returns what each returned. `start` is given their command and variables of the environment.
+    """Has so many ranks call the function, and returns what each returned. `start` is given their command and variables of the environment.
 
-    Raises what the lowest rank that failed has raised.
+    Raises what the lowest rank that failed has raised, and RuntimeError that names ranks which have left nothing.
     """
     (folder / "call").write_bytes(cloudpickle.dumps((function, arguments, layouts)))
     failed = None
@@ -51,12 +52,15 @@ def perform(
         )
     except CommandFailed as error:
         failed = error
-    results = []
+    results = {}
     for path in sorted(folder.glob("rank*"), key=lambda path: int(path.name[4:])):
         succeeded, value = pickle.loads(path.read_bytes())
         if not succeeded:
             raise value from failed
-        results.append(value)
+        results[int(path.name[4:])] = value
     if failed is not None:
         raise failed
-    return results
+    missing = [str(rank) for rank in range(count) if rank not in results]
+    if missing:
+        raise RuntimeError(f"of {count} ranks, these ended without a result: {', '.join(missing)}")
+    return [results[rank] for rank in range(count)]
