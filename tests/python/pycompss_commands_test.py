@@ -430,8 +430,9 @@ def test_ranks_of_a_function_share_out_lists_and_return_one_list(lines_of, folde
 @MPI
 def test_ranks_that_fail_or_leave_no_result_fail_the_task(lines_of, folder):
     """The others may wait for such a rank; the one here waits until it is ended."""
-    assert lines_of(
-        """
+    assert (
+        lines_of(
+            """
         def number():
             return int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")))
 
@@ -456,8 +457,10 @@ def test_ranks_that_fail_or_leave_no_result_fail_the_task(lines_of, folder):
         for kind in "exit at once", "exit", "key", "odd":
             print(compss_wait_on(f(kind)))
         """,
-        **AS_ROOT,
-    ) == ["None"] * 4
+            **AS_ROOT,
+        )
+        == ["None"] * 4
+    )
     assert "of 2 ranks, these ended without a result: 1;" in lines_of.errors
     assert "RuntimeError: rank 1 ended by SystemExit: 0;" in lines_of.errors
     assert "KeyError: 'first';" in lines_of.errors

@@ -231,6 +231,20 @@ def test_collections_in_parts(lines_of, tmp_path):
             return [number, number + 1]
 
         print(DDS().load([part(0), part(5)], -1).map(lambda x: -x).collect())
+
+        mine = DDS()
+        mine.load([1, 2, 1], 2)
+        with open(first, "w") as file:
+            file.write("  a \\n\\tb\\n")
+        print(mine.load_text_file(first) is mine, mine.collect(True), DDS().load_text_file(first, strip=False).collect())
+        mine.load([[1, 2, 1]], -1)
+        mine.load_pickle_files(os.path.join(folder, "pickles"))
+        print(mine.collect(), [DDS().load_file(first).num_of_partitions(), DDS().load_files_from_dir(folder).num_of_partitions()])
+        future = mine.count_by_value(arity=3, as_fo=True)
+        print(type(future).__name__, compss_wait_on(future) == mine.count_by_value(), future.result()[1])
+        counted = mine.count_by_value(as_dict=False)
+        print(counted.map(lambda pair: pair[0] * pair[1]).sum(), counted.num_of_partitions())
+        print(sorted(pairs.count_by_key().collect()), DDS().load([7], 1).count_by_value(as_dict=False).collect(), DDS().count_by_value())
         """,
         tmp_path,
         PYTHONHASHSEED="0",
@@ -246,6 +260,11 @@ def test_collections_in_parts(lines_of, tmp_path):
         "True ['00000.txt', '00001.txt', '00002.txt']",
         "[['0', '1'], ['2']] ['0\\n1\\n', '2\\n']",
         "[0, -1, -5, -6]",
+        "True [[1], [2, 1], ['  a ', '\\tb']] ['  a \\n', '\\tb\\n']",
+        "[1, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9] [1, 1]",
+        "Future True 3",
+        "49 4",
+        "[(1, 5)] [(7, 1)] {}",
     ]
 
 

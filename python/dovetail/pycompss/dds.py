@@ -55,6 +55,23 @@ def _folded(function: Callable[[Any, Any], Any], values: list[Any], initial: Any
     return functools.reduce(function, values if initial is _NOTHING else [initial, *values])
 
 
+def _merged(counts: list[list[dict[Any, int]]]) -> list[dict[Any, int]]:
+    total: Counter[Any] = Counter()
+    for part in counts:
+        total.update(part[0])
+    return [dict(total)]
+
+
+def _total(counts: list[list[dict[Any, int]]]) -> dict[Any, int]:
+    return _merged(counts)[0]
+
+
+def _pairs(total: dict[Any, int], count: int) -> Any:
+    """The items of the dictionary in as many lists."""
+    lists = _split(list(total.items()), count)
+    return lists[0] if count == 1 else lists
+
+
 def _read(path: str) -> list[tuple[str, str]]:
     with open(path) as file:
         return [(path, file.read())]
@@ -69,6 +86,8 @@ _map = _task(_mapped)
 _save = _task(_saved, 0, path="FILE_OUT")
 _join = _task(_joined, lists="COLLECTION_IN")
 _fold = _task(_folded, values="COLLECTION_IN")
+_merge = _task(_merged, counts="COLLECTION_IN")
+_sum = _task(_total, counts="COLLECTION_IN")
 _read_file = _task(_read, path="FILE_IN")
 _unpickle = _task(_unpickled, path="FILE_IN")
 
@@ -97,20 +116,27 @@ class DDS:
         self.partitions = list(parts)
         self._function = function
 
-    # Where items come from.
+    # Where items come from. These add parts, and return the collection itself.
+
+    def _with(self, parts: Iterable[Any]) -> DDS:
+        self.partitions += parts
+        return self
 
     def load(self, iterator: Iterable[Any], num_of_parts: int = 10, paac: bool = False) -> DDS:
-        """The items, in so many parts. -1: each item is a part, such as the list that a task is to return."""
+        """The items, in so many parts. -1: each item is a part, such as the list that a task is to return, and there are no others."""
         items = list(iterator)
-        return DDS(items if num_of_parts == -1 else _split(items, num_of_parts))
+        if num_of_parts == -1:
+            self.partitions = items
+            return self
+        return self._with(_split(items, num_of_parts))
 
     def load_file(self, file_path: str, chunk_size: int = 1024, worker_read: bool = False) -> DDS:
         """The text of a file in pieces of so many characters, each of which is an item and a part."""
         with open(file_path) as file:
-            return DDS([[piece] for piece in iter(lambda: file.read(chunk_size), "")])
+            return self._with([[piece] for piece in iter(lambda: file.read(chunk_size), "")])
 
     def load_text_file(self, file_name: str, chunk_size: int = 1024, in_bytes: bool = True, strip: bool = True) -> DDS:
-        """The lines of a file. A part has so many lines, or lines of about so many bytes."""
+        """The lines of a file, with `strip` without what ends them. A part has so many lines, or lines of about so many bytes."""
         parts: list[list[str]] = []
         size = chunk_size
         with open(file_name) as file:
@@ -118,20 +144,20 @@ class DDS:
                 if size >= chunk_size:
                     parts.append([])
                     size = 0
-                parts[-1].append(line.strip() if strip else line)
+                parts[-1].append(line.rstrip("\r\n") if strip else line)
                 size += len(line) if in_bytes else 1
-        return DDS(parts)
+        return self._with(parts)
 
     def load_files_from_dir(self, dir_path: str, num_of_parts: int = -1) -> DDS:
         """Pairs of path and text, of all files in a folder. They are read by tasks."""
         parts = [_read_file(path) for path in _files_in(dir_path)]
         # The program may remove the files as soon as they are loaded.
         parts = compss_wait_on(parts) if parts else []
-        return DDS(parts if num_of_parts == -1 else _split(_joined(parts), num_of_parts))
+        return self._with(parts if num_of_parts == -1 else _split(_joined(parts), num_of_parts))
 
     def load_pickle_files(self, dir_path: str) -> DDS:
         """A part for each file of a folder, as `save_as_pickle` makes them."""
-        return DDS([_unpickle(path) for path in _files_in(dir_path)])
+        return self._with([_unpickle(path) for path in _files_in(dir_path)])
 
     # What is made of them. These return another DDS.
 
@@ -261,7 +287,7 @@ class DDS:
         """All items; with `keep_partitions` a list for each part; with `future_objects` what is to become these, without waiting."""
         parts = self._parts()
         if future_objects:
-            return parts
+            return list(parts)
         lists = [list(compss_wait_on(part)) for part in parts]
         return lists if keep_partitions else _joined(lists)
 
@@ -302,19 +328,23 @@ class DDS:
         return sum(self.map_partitions(lambda items: [sum(1 for _ in items)]).collect())
 
     def count_by_value(self, arity: int = 2, as_dict: bool = True, as_fo: bool = False) -> Any:
-        """How often each item is there, as a dictionary or a list of pairs."""
-        return self._counted(self, as_dict)
+        """How often each item is there: a dictionary, with `as_fo` what is to become it, without waiting; or another DDS of pairs.
+
+        Counts of parts are joined `arity` at a time. With `as_dict=False`, `as_fo` decides nothing.
+        """
+        counts = self.map_partitions(lambda items: [dict(Counter(items))])._parts()
+        while len(counts) > max(arity, 2):
+            counts = [_merge(part) for part in _split(counts, -(-len(counts) // max(arity, 2)))]
+        total = _sum(counts)
+        if as_dict:
+            return total if as_fo else compss_wait_on(total)
+        count = max(len(self.partitions), 1)
+        lists = _task(_pairs, count)(total, count)
+        return DDS([lists] if count == 1 else lists)
 
     def count_by_key(self, as_dict: bool = False) -> Any:
-        """How many pairs each key has."""
-        return self._counted(self.keys(), as_dict)
-
-    @staticmethod
-    def _counted(of: DDS, as_dict: bool) -> Any:
-        total: Counter[Any] = Counter()
-        for part in of.map_partitions(lambda items: [Counter(items)]).collect():
-            total.update(part)
-        return dict(total) if as_dict else list(total.items())
+        """How many pairs each key has: another DDS of pairs, or a dictionary."""
+        return self.keys().count_by_value(as_dict=as_dict)
 
     def save_as_text_file(self, path: str) -> None:
         """A file for each part in the folder, with a line for each item."""
