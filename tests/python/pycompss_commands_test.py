@@ -190,8 +190,18 @@ def test_programs_run_before_and_after_a_task(lines_of, folder):
         def never():
             return "never"
 
-        print(compss_wait_on(f("x"), anyhow(), never()), open("log").read().split("\\n"))
-    """) == ["['x', 'anyhow', None] ['before x', 'body', 'after x', '']"]
+        @epilog(binary="false")
+        @task(returns=1)
+        def all_the_same():
+            return "all the same"
+
+        @epilog(binary="false", fail_by_exit_value=True)
+        @task(returns=1, on_failure="IGNORE")
+        def not_now():
+            return "not now"
+
+        print(compss_wait_on(f("x"), anyhow(), never(), all_the_same(), not_now()), open("log").read().split("\\n"))
+    """) == ["['x', 'anyhow', None, 'all the same', None] ['before x', 'body', 'after x', '']"]
 
 
 def test_a_task_is_another_program_of_pycompss(lines_of, folder):

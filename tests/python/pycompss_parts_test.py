@@ -259,9 +259,20 @@ def test_a_task_of_several_machines_is_told_of_this_one(lines_of):
         prefix, numbers, hosts, process = compss_wait_on(told("x"))
         print(prefix, numbers, hosts == ",".join([socket.gethostname()] * 3), process != os.getpid())
         print(any(name.startswith("COMPSS_") for name in os.environ))
+
+        @multinode(computing_nodes=1)
+        @task()
+        def stops():
+            raise COMPSsException("enough")
+
+        try:
+            with TaskGroup("group"):
+                stops()
+        except COMPSsException as error:
+            print("stopped by", error)
         """,
         NODES="3",
-    ) == ["x ['3', '2', '2'] True True", "False"]
+    ) == ["x ['3', '2', '2'] True True", "False", "stopped by enough"]
 
 
 def test_a_number_that_is_to_be_changed_is_passed_and_the_change_is_lost(lines_of):
@@ -271,9 +282,25 @@ def test_a_number_that_is_to_be_changed_is_passed_and_the_change_is_lost(lines_o
             value += 1
             return value, other
 
+        # In a process of its own, where directions are looked at again.
+        @task(numbers=INOUT, other=INOUT, time_out=200, returns=1)
+        def apart(values, numbers, other):
+            numbers += 1
+            values.append(1)
+            other.append(numbers)
+            return numbers
+
+        @task(varargs_type=INOUT, key=INOUT, returns=1)
+        def several(*args, **kwargs):
+            args[1].append(args[0])
+            return args, kwargs
+
         value = 1
         print(compss_wait_on(grow(value)), compss_wait_on(grow(value)), value)
-    """) == ["(2, 'text') (2, 'text') 1"]
+        changed = []
+        print(compss_wait_on(apart([], value, changed)), compss_wait_on(changed), value)
+        print(compss_wait_on(several(value, changed, "text", key=2, other=3)))
+    """) == ["(2, 'text') (2, 'text') 1", "2 [2] 1", "((1, [2, 1], 'text'), {'key': 2, 'other': 3})"]
     assert (
         lines_of.errors.count("'value' is to be changed, and a value of type 'int' cannot be: the change is lost") == 1
     )
@@ -390,6 +417,7 @@ def test_arguments_are_transformed_before_the_call(lines_of, tmp_path, monkeypat
 
         print(compss_wait_on(both([1], other=[2])))
         print(compss_wait_on(of_object(5)), compss_wait_on(of_collection([1, 2])), compss_wait_on(of_file("words")))
+        print(compss_wait_on(doubled([1], returns=1, dt=dto("values", add))), compss_wait_on(*both([1], other=[2], returns=2)))
         print(compss_wait_on(by_call([1], dt=[dto("values", add), dto("values", get, type=FILE_TO_OBJECT)][:1])), compss_wait_on(by_call([1])))
         try:
             @dt("nosuch", add)
@@ -403,6 +431,7 @@ def test_arguments_are_transformed_before_the_call(lines_of, tmp_path, monkeypat
     assert lines_of("\n" + "\n".join("        " + line for line in TRANSFORMED.splitlines()) + "\n" + body) == [
         "([1, 'first', 1, 'first', 1, 'first', 1, 'first'], [2, 'default'])",
         "('5', False) ('[1, 2]', 'chosen') ['a', 'b', 'c']",
+        "[1, 'default', 1, 'default'] [[1, 'first', 1, 'first', 1, 'first', 1, 'first'], [2, 'default']]",
         "[1, 'default'] [1]",
         "@data_transformation of 'wrong': the task has no parameter 'nosuch'",
     ]

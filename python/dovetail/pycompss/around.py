@@ -13,14 +13,15 @@ from .task import PyCompssTask
 __all__ = ["Epilog", "Prolog", "epilog", "prolog"]
 
 
-def _line(decorator: str, given: dict[str, Any]) -> Line:
+def _line(decorator: str, given: dict[str, Any], fails: bool) -> Line:
+    """`fails`: whether an exit value that is not 0 is a failure, where `fail_by_exit_value` does not say so."""
     options = taken(decorator, given, ("binary",), ("args", "params", "working_dir", "fail_by_exit_value"))
-    return Line(decorator, {"args": "", **options}, redirects=False)
+    return Line(decorator, {"args": "", "fail_by_exit_value": fails, **options}, redirects=False)
 
 
 def prolog(**given: Any) -> Callable[[Any], PyCompssTask]:
     """A program to run before the task: `@prolog(binary="echo", args="{{name}}")`. Its failure is the task's."""
-    line = _line("@prolog", given)
+    line = _line("@prolog", given, fails=True)
 
     def decorate(target: Any) -> PyCompssTask:
         task = decorated(target, "prolog")
@@ -31,8 +32,11 @@ def prolog(**given: Any) -> Callable[[Any], PyCompssTask]:
 
 
 def epilog(**given: Any) -> Callable[[Any], PyCompssTask]:
-    """A program to run when the task has succeeded: `@epilog(binary="echo", args="{{name}}")`. Its failure is the task's."""
-    line = _line("@epilog", given)
+    """A program to run when the task has succeeded: `@epilog(binary="echo", args="{{name}}")`.
+
+    As under PyCOMPSs, its exit value decides nothing unless `fail_by_exit_value` is true.
+    """
+    line = _line("@epilog", given, fails=False)
 
     def decorate(target: Any) -> PyCompssTask:
         task = decorated(target, "epilog")

@@ -28,12 +28,17 @@ _NOTHING = object()
 
 
 class Lost:
-    """A number or text that a task is to change. It gets the value; what it makes of it is lost, as under PyCOMPSs."""
+    """A number or text that a task is to change. It gets the value; what it makes of it is lost, as under PyCOMPSs.
 
-    __slots__ = ("value",)
+    To a process it goes as an object that can be changed, since the directions there are those of the task.
+    """
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Lost) else value
 
 
 class CancelledBefore(Exception):
@@ -71,7 +76,7 @@ def _with_alarm(function: Callable[..., Any], name: str, seconds: float) -> Call
         # Again and again until it is heard: Python runs no handler for a signal that comes just before a call that blocks.
         signal.setitimer(signal.ITIMER_REAL, seconds, _RING_SECONDS)
         try:
-            return function(*args, **kwargs)
+            return function(*map(_plain, args), **{key: _plain(value) for key, value in kwargs.items()})
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
@@ -150,7 +155,7 @@ class Body:
     ) -> Any:
         replaced = {**dict(zip(self._names, args, strict=False)), **kwargs}.get(self._returned_in)
         named = [self._current(name, value) for name, value in zip(self._names, args, strict=False)]
-        args = (*named, *(items.latest(value) for value in args[len(named) :]))
+        args = (*named, *(self._current("", value) for value in args[len(named) :]))
         kwargs = {name: self._current(name, value) for name, value in kwargs.items()}
         collections, args, kwargs = self._copy_collections(args, kwargs)
         try:
@@ -177,7 +182,7 @@ class Body:
     def _current(self, name: str, value: Any) -> Any:
         """The argument, with the objects that tasks have put in the place of its items."""
         if isinstance(value, Lost):
-            return value.value
+            return value if self._apart else value.value
         parameter = self._parameters.get(name)
         changed = parameter is not None and parameter.written and not parameter.holds_items and not parameter.is_path
         return items.settled(value) if changed else items.latest(value)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import TaskFailed
 from ..task import Task
 from .command import Call
 from .constraint import decorated
@@ -51,7 +52,10 @@ class _Machines:
             "OMP_NUM_THREADS": str(call.units),
         }
         future = self._task(self.function, *call.positional(), told)
-        return future.result()
+        try:
+            return future.result()
+        except TaskFailed as failure:
+            raise failure.__cause__ or failure from None
 
 
 def multinode(**given: Any) -> Callable[[Any], PyCompssTask]:

@@ -271,11 +271,13 @@ class PyCompssTask:
 
     def _transformed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that @data_transformation has changed; `dt` has further ones, of this call."""
-        more = kwargs.pop("dt", ()) if "dt" not in self._signature.parameters else ()
+        names = self._signature.parameters
+        kept = {name: kwargs.pop(name) for name in ("dt", "returns") if name in kwargs and name not in names}
+        more = kept.pop("dt", ())
         bound = self._signature.bind(*args, **kwargs)
         for transform in (*self.transformations, *(more if isinstance(more, list | tuple) else (more,))):
             transform(self, bound.arguments)
-        return bound.args, bound.kwargs
+        return bound.args, {**bound.kwargs, **kept}
 
     def _spawned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tracker.check()
@@ -333,7 +335,17 @@ class PyCompssTask:
         return constant and parameter.sort == "object" and name != self._returned_in
 
     def _passed(self, name: str, value: Any) -> Any:
-        """What the task gets for an argument."""
+        """What the task gets for an argument; for `*args` and `**kwargs`, for all of theirs."""
+        function_has = self._signature.parameters.get(name)
+        if function_has is not None and function_has.kind is inspect.Parameter.VAR_POSITIONAL:
+            each = tuple(self._passed_one(name, one) for one in value)
+            return value if all(a is b for a, b in zip(each, value, strict=True)) else each
+        if function_has is not None and function_has.kind is inspect.Parameter.VAR_KEYWORD:
+            named = {key: self._passed_one(key, one) for key, one in value.items()}
+            return value if all(named[key] is one for key, one in value.items()) else named
+        return self._passed_one(name, value)
+
+    def _passed_one(self, name: str, value: Any) -> Any:
         parameter = self._parameters.get(name, _IN)
         if parameter.written and self._is_lost(name, parameter, value):
             if name not in self._told_lost:
