@@ -67,7 +67,7 @@ def test_a_program_gets_arguments_in_their_order_prefixes_and_absolute_paths(lin
 def test_a_line_of_arguments_is_filled_in_and_names_files_by_patterns(lines_of, folder):
     assert lines_of(
         """
-        @binary(binary="./words", args="-d {{what}} $WORD '{{what}}_{{number}}' *.txt *.none")
+        @binary(binary="./words", args="-d {{ what }} $WORD '{{what}}_{{number}}' $HERE/*.txt *.none '$HERE/*.txt'")
         @task(out={Type: FILE_OUT, StdIOStream: STDOUT})
         def f(what, number, out):
             pass
@@ -75,8 +75,11 @@ def test_a_line_of_arguments_is_filled_in_and_names_files_by_patterns(lines_of, 
         f("two words; *", 5, "out")
         print(text_of("out"))
         """,
-        WORD="variable",
-    ) == ["<-d><two words; *><variable><two words; *_5><a.txt><b.txt><*.none>"]
+        WORD="it's $HERE  {{number}}",
+        HERE=".",
+    ) == [
+        "<-d><two words; *><it's $HERE  {{number}}><two words; *_5><./a.txt><./b.txt><*.none><./a.txt><./b.txt>",
+    ]
 
 
 def test_the_three_standard_streams_are_files_that_order_tasks(lines_of, folder):
@@ -168,6 +171,92 @@ def test_a_program_is_told_to_end_when_its_group_is_cancelled_or_its_time_is_ove
         too_long()
     """) == ["enough", "told", ""]
     assert "took longer than the time_out of 0.1 s" in lines_of.errors
+
+
+# It keeps a file open, and so does the program that it starts.
+DEAF = '#!/bin/sh\ntrap "" TERM\nexec 3> "$1"\necho begun >&3\nsleep 600\n:\n'
+
+
+def test_nothing_is_left_of_a_program_that_was_told_to_end(lines_of, folder):
+    """What it has started ends, too, and what does not end by the signal is killed. All hold a pipe open, which is read to its end."""
+    script(folder / "deaf", DEAF)
+    script(folder / "hears", DEAF.replace('trap "" TERM\n', ""))
+    assert lines_of(
+        """
+        import select
+
+        pipes = {}
+        for name in "one", "two", "three":
+            os.mkfifo(name)
+            pipes[name] = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+
+        @binary(binary="./hears")
+        @task(time_out=2, on_failure="IGNORE")
+        def hears(name):
+            pass
+
+        @binary(binary="./deaf")
+        @task(time_out=2, on_failure="IGNORE")
+        def deaf(name):
+            pass
+
+        @binary(binary="./deaf")
+        @task()
+        def cancelled(name):
+            pass
+
+        @task()
+        def ends_the_group():
+            select.select([pipes["three"]], [], [])
+            raise COMPSsException("enough")
+
+        hears("one")
+        deaf("two")
+        try:
+            with TaskGroup("group"):
+                cancelled("three")
+                ends_the_group()
+        except COMPSsException as error:
+            print(error)
+        compss_barrier()
+        for name, pipe in pipes.items():
+            os.set_blocking(pipe, True)
+            while os.read(pipe, 100):
+                pass
+            print(name, "has ended")
+        """,
+        DOVETAIL_WORKERS="4",
+    ) == ["enough", "one has ended", "two has ended", "three has ended"]
+
+
+def test_nothing_is_left_of_a_program_when_its_task_is_interrupted(lines_of, folder):
+    """The program ends by the signal that all get, and has started another that does not."""
+    script(
+        folder / "hears",
+        DEAF.replace('trap "" TERM\n', "").replace("sleep", '(trap "" TERM; exec sleep').replace("600", "600)"),
+    )
+    os.mkfifo(folder / "pipe")
+    pipe = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    lines_of(
+        """
+        import select, signal
+
+        @binary(binary="./hears")
+        @task()
+        def hears(name):
+            pass
+
+        hears("pipe")
+        select.select([os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)], [], [])
+        os.kill(os.getpid(), signal.SIGINT)
+        compss_barrier()
+        """,
+        status=130,
+    )
+    os.set_blocking(pipe, True)
+    while os.read(pipe, 100):
+        pass
+    os.close(pipe)
 
 
 def test_programs_run_before_and_after_a_task(lines_of, folder):

@@ -8,9 +8,11 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ from .parameter import Parameter
 from .tracking import Group, groups_of_task
 
 _NAMED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_FILLED = re.compile(_NAMED.pattern + r"|\$(?:(\w+)|\{(\w+)\})")
 _PATTERN = re.compile(r"[*?\[]")
+_GRACE_SECONDS = 3.0  # that a program has to end when it is told to
 
 
 class CommandFailed(RuntimeError):
@@ -89,20 +93,23 @@ class Call:
         return [str(value)]
 
     def filled(self, text: str) -> str:
-        """The text with variables of the environment, and arguments in the place of `{{name}}`."""
+        """The text with variables of the environment, and arguments in the place of `{{name}}`. Neither is looked at again."""
 
         def value(match: re.Match[str]) -> str:
+            if match[1] is None:
+                return os.environ.get(match[2] or match[3], match[0])
             if match[1] not in self.arguments:
                 raise ValueError(f"task '{self.name}' has no parameter '{match[1]}', which '{text}' names")
             return " ".join(self._texts(match[1], self.arguments[match[1]]))
 
-        return _NAMED.sub(value, os.path.expandvars(text))
+        return _FILLED.sub(value, text)
 
     def split(self, text: str, folder: Path) -> list[str]:
-        """The words of a line, as a shell has them: an argument stays one word, patterns name the files that there are."""
+        """The words of a line, by the quotes and blanks of a shell: what is filled in stays in its word, patterns name the files that there are."""
         words: list[str] = []
-        for word in shlex.split(os.path.expandvars(text)):
-            found = sorted(glob.glob(word, root_dir=folder)) if _PATTERN.search(word) and "{{" not in word else []
+        for word in shlex.split(_NAMED.sub(r"{{\1}}", text)):
+            pattern = "" if "{{" in word else os.path.expandvars(word)
+            found = sorted(glob.glob(pattern, root_dir=folder)) if _PATTERN.search(pattern) else []
             words += found or [self.filled(word)]
         return words
 
@@ -155,6 +162,7 @@ class Call:
                     stdout=files.get(1),
                     stderr=files.get(2),
                     env={**os.environ, **(environment or {})},
+                    process_group=0,
                 )
             )
             status = _waited(process, groups_of_task(), self.seconds or None)
@@ -163,18 +171,57 @@ class Call:
         return status
 
 
+class _End:
+    """Ends a program and all that it has started in its process group: they get SIGTERM, and what is left then SIGKILL. From any thread."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._over = False  # the number of the process may be that of another
+
+    def begin(self) -> None:
+        """Tells it to end."""
+        with self._lock:
+            if self._over or self._timer is not None:
+                return
+            self._send(signal.SIGTERM)
+            self._timer = threading.Timer(_GRACE_SECONDS, self._send, [signal.SIGKILL])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def finish(self, kill: bool = False) -> None:
+        """The program has ended, or has to. Nothing is left of one that was told to end."""
+        with self._lock:
+            self._over = True
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._timer is not None or kill:
+                self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+
 def _waited(process: subprocess.Popen[bytes], groups: tuple[Group, ...], seconds: float | None) -> int:
     """Waits. When a group is cancelled its programs are told to end."""
+    end = _End(process)
     for group in groups:
-        group.call_on_cancel(process.terminate)
+        group.call_on_cancel(end.begin)
+    killed = True  # unless it ends by itself: the task is interrupted
     try:
-        return process.wait(seconds)
+        status = process.wait(seconds)
+        killed = False
+        return status
     except subprocess.TimeoutExpired:
-        process.terminate()
+        end.begin()
+        process.wait()
         raise TimeoutError(f"{process.args[0]!r} took longer than the time_out of {seconds:g} s") from None  # type: ignore[index]
     finally:
         for group in groups:
-            group.forget_call(process.terminate)
+            group.forget_call(end.begin)
+        end.finish(killed)
 
 
 def needed(program: str, decorator: str) -> str:
