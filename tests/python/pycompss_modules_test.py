@@ -353,6 +353,70 @@ def test_functions_that_numba_compiles(lines_of):
     ) == ["[2, 8, [0.0, 2.0], [3, 4], [0, 2, 4, 0], 1.5] 0", "True True"]
 
 
+# In the place of Numba, which cannot be had everywhere: it records what it is asked for, and what it "compiles" says so.
+STAND_IN = """
+calls = []
+
+
+def _maker(mode):
+    def make(*arguments, **flags):
+        def decorate(function):
+            def compiled(*values):
+                return f"{mode} {function(*values)}"
+
+            calls.append((mode, arguments, flags))
+            compiled.ctypes = lambda *values: f"for C {compiled(*values)}"
+            compiled.py_func = function
+            return compiled
+
+        return decorate
+
+    return make
+
+
+jit, njit, vectorize, guvectorize, stencil, cfunc = map(_maker, ("jit", "njit", "vectorize", "guvectorize", "stencil", "cfunc"))
+"""
+
+
+def test_numba_is_asked_once_for_what_the_task_says(lines_of, tmp_path):
+    (tmp_path / "numba.py").write_text(STAND_IN)
+    assert lines_of(
+        NUMBA
+        + """
+    import numba
+
+    @task(returns=1)
+    @numba.njit(parallel=True)
+    def already(value):
+        return value - 1
+
+    @task(returns=1, numba=False)
+    def never(value):
+        return value
+
+    def results():
+        return compss_wait_on([plain(1), with_flags(4), each(1, 2), around([1, 2, 3]), for_c(3.0), already(1), never(5)])
+
+    print(len(numba.calls), results())
+    results()
+    for call in sorted(numba.calls, key=str):
+        print(*call)
+    class Row(list):
+        shape = property(lambda self: (len(self),))
+    print(compss_wait_on(along(Row([1, 2]), 3, Row([0, 0]))), numba.calls[-1])
+    """
+    ) == [
+        "1 ['jit 2', 'jit 8', 'vectorize 3', 'stencil 5', 'for C cfunc 1.5', 'njit 0', 5]",
+        "cfunc ('float64(float64)',) {}",
+        "jit () {'nogil': True, 'nopython': True}",
+        "jit () {}",
+        "njit () {'parallel': True}",
+        "stencil () {}",
+        "vectorize (['float64(float64, float64)'],) {}",
+        "guvectorize None ('guvectorize', (['(int64[:], int64, int64[:])'], '(n),()->(n)'), {})",
+    ]
+
+
 def test_numba_that_is_not_installed_is_named(lines_of):
     assert lines_of(
         NUMBA
