@@ -272,7 +272,9 @@ class PyCompssTask:
     def _transformed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that @data_transformation has changed; `dt` has further ones, of this call."""
         names = self._signature.parameters
-        kept: dict[str, Any] = {name: kwargs.pop(name) for name in ("dt", "returns") if name in kwargs and name not in names}
+        kept: dict[str, Any] = {
+            name: kwargs.pop(name) for name in ("dt", "returns") if name in kwargs and name not in names
+        }
         more = kept.pop("dt", ())
         bound = self._signature.bind(*args, **kwargs)
         for transform in (*self.transformations, *(more if isinstance(more, list | tuple) else (more,))):
