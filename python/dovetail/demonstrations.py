@@ -13,8 +13,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from . import preload
-
 
 @dataclass(frozen=True)
 class Demonstration:
@@ -62,6 +60,8 @@ LIBRARIES = ("mpich", "openmpi")
 def _homes() -> list[Path]:
     """Where examples and programs may be: with the package, or in the tree of a build."""
     build = os.environ.get("DOVETAIL_BUILD_DIR")
+    from . import preload  # takes long
+
     return [*([Path(build)] if build else []), Path(__file__).absolute().parents[2], *preload.prefixes()]
 
 

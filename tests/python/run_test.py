@@ -189,6 +189,16 @@ def test_names_that_are_seldom_used(tmp_path):
     ]
 
 
+def test_names_of_commands_and_streams(tmp_path):
+    assert output_of(run("--pycompss", PROGRAMS / "commands_and_streams.py", tmp_path)) == [
+        "FILE_OUT_STDOUT TEXT",
+        "FILE_OUT_STDERR told",
+        "Prefix True",
+        "STREAM_IN [0, 1, 2, 3, 4]",
+        "compss_snapshot None",
+    ]
+
+
 def test_the_names_of_the_page_are_there_and_used_by_a_program_here(script):
     page = (Path(__file__).resolve().parents[2] / "docs" / "pycompss.md").read_text()
     table = page.partition("## What is covered")[2].partition("Not covered:")[0]
@@ -209,32 +219,6 @@ def test_the_names_of_the_page_are_there_and_used_by_a_program_here(script):
     assert [name for _, name in names if not re.search(rf"\b{name}\b", programs)] == []
     done = run("--pycompss", script("\n".join(f"from pycompss.api.{module} import {name}" for module, name in names)))
     assert done.returncode == 0, done.stderr
-
-
-def test_that_computing_units_reserve_no_core_is_said_once(script):
-    path = script("""
-        from pycompss.api.api import compss_wait_on
-        from pycompss.api.constraint import constraint
-        from pycompss.api.task import task
-
-        @constraint(computing_units="1")
-        @task(returns=1)
-        def one(): return 1
-
-        @constraint(computing_units="2")
-        @task(returns=1)
-        def two(): return 2
-
-        @constraint(computingUnits=8)
-        @task(returns=1)
-        def eight(): return 8
-
-        print(compss_wait_on([one(), two(), eight()]))
-    """)
-    done = run("--pycompss", path)
-    assert output_of(done) == ["[1, 2, 8]"]
-    (line,) = done.stderr.splitlines()
-    assert "'two': computing_units=2 reserves no core" in line
 
 
 def test_policies_for_failures(tmp_path):
@@ -272,20 +256,14 @@ def test_a_failure_that_ends_the_program(how, printed):
 
 
 NOT_COVERED = [
-    ("from pycompss.api.mpi import mpi", "@mpi"),
-    ("from pycompss.api.parameter import STREAM_IN", "STREAM_IN"),
-    ("from pycompss.api.api import compss_snapshot", "compss_snapshot"),
+    ("from pycompss.api.ompss import ompss\n@ompss(binary='x')\n@task()\ndef f(): pass\nf()", "@ompss"),
     ("import pycompss.functions.profile", "pycompss.functions"),
-    ("@task(numba=True)\ndef f(): pass", "numba"),
-    ("@task(b=INOUT)\ndef f(a): pass", "'b'"),
-    ("@task(a={StdIOStream: 1})\ndef f(a): pass", "StdIOStream"),
     ("@task(a=3)\ndef f(a): pass", "'a'"),
     ("@task(on_failure='PANIC')\ndef f(a): pass", "PANIC"),
     ("@constraint(processors='CPU')\n@task()\ndef f(): pass", "processors must be a list"),
     ("@constraint(computing_units='x')\n@task()\ndef f(): pass", "computing_units"),
     ("@IO()\ndef f(): pass", "@IO"),
     ("@task\ndef f(): pass", "@task"),
-    ("@task(a=INOUT)\ndef f(a): pass\nf(3)", "'a'"),
     ("@task(returns=2)\ndef f(): return 1\ncompss_wait_on(f())", "2 values"),
 ]
 
