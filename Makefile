@@ -25,7 +25,7 @@ endef
 .PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-hdf5 demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-faults stress test-long mutants test-tsan test-asan fuzz bench install package wheel test-wheel lint format docs clean
 
 help: ## Print this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/make \1\t\2/' | expand -t 20
 
 setup: ## Install what building needs: packages of the system and a Python environment in .venv (YES=1: without asking)
 	$(call setup)
@@ -34,7 +34,7 @@ setup: ## Install what building needs: packages of the system and a Python envir
 setup-all: setup ## Install what building, tests, benchmarks and demonstrations need
 	$(call setup,mpi observer demo test bench)
 
-setup-mpi: setup
+setup-mpi: setup ## Install MPICH and Open MPI besides, whose programs `make build` then serves, too
 	$(call setup,mpi)
 
 setup-demo: setup
@@ -58,8 +58,8 @@ build: setup ## Build the library, its doors and its tools in build/release
 build-tests: setup-test
 	$(call release,all tests,-DDOVETAIL_TESTS=ON)
 
-build-bench: setup-mpi
-	$(call setup,bench)
+build-bench: setup
+	$(call setup,mpi observer demo bench)
 	$(call release,all benches,-DDOVETAIL_BENCHMARKS=ON)
 
 examples: setup-mpi ## Build the examples
@@ -136,6 +136,7 @@ test-staging: build-tests ## Ranks with staged files, and those that recover the
 	done
 
 test-install: build-tests ## The library alone, configured with everything off, and the package of Debian: programs find them
+	$(call setup,package)
 	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^package_(bare|debian)$$'
 
 test-faults: build-tests ## A thousand faults of each kind under staged files of tasks and of programs, for half an hour (FAULTS=1000)
@@ -170,6 +171,7 @@ install: build ## Install headers, library, CMake package and pkg-config file be
 	@cmake --install build/release --prefix "$(PREFIX)"
 
 package: build ## Make a package for Debian and Ubuntu in build/package
+	$(call setup,package)
 	@cd build/release && cpack -G DEB -B ../package
 
 wheel: setup ## Build a wheel of the Python package in build/wheel, with all libraries and tools inside (WHEEL_PYTHONS="python3.12 python3.13")

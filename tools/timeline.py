@@ -13,7 +13,7 @@ try:
     import matplotlib
     import numpy as np
 except ImportError as error:
-    sys.exit(f"timeline.py needs {error.name}: run `make setup`, then use .venv/bin/python")
+    sys.exit(f"timeline.py needs {error.name}: run `make setup-all`, then use .venv/bin/python")
 
 matplotlib.use("Agg")
 matplotlib.rcParams["text.parse_math"] = False  # labels are the program's: a dollar sign in one is a dollar sign

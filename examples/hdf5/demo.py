@@ -31,11 +31,13 @@ MEANING = {
 SIZES = {"large": (2048, 12, 3), "small": (128, 2, 1)}  # of a side, in steps; turns
 
 
-def run(words: list[str]) -> tuple[str, float]:
+def run(words: list[str], file: Path) -> tuple[str, float]:
     """What it printed, and its seconds with the bytes on the disk."""
     begun = time.perf_counter()
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    os.sync()
+    if file.exists():
+        with open(file) as written:
+            os.fsync(written.fileno())
     seconds = time.perf_counter() - begun
     if done.returncode != 0:
         raise RunFailed(f"{' '.join(words)}: exit status {done.returncode}\n{done.stderr}")
@@ -73,7 +75,7 @@ def demonstrate(arguments: argparse.Namespace, output: Path, scratch: Path) -> i
             for way, file in files.items():
                 bar.begin(f"{way}, turn {turn + 1}")
                 file.unlink(missing_ok=True)
-                said, took = run([sys.executable, *before[way], str(PROGRAM), str(file), str(size), str(steps)])
+                said, took = run([sys.executable, *before[way], str(PROGRAM), str(file), str(size), str(steps)], file)
                 printed.add(said)
                 seconds[way].append(took)
                 bar.end()

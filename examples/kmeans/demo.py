@@ -175,7 +175,7 @@ class Demo:
             plot.draw_totals(document, self.output / "kmeans.png")
             print("           report-*.html: where the time went, and what was learned; kmeans.png: the totals")
         else:
-            print("           pages of single runs need two packages more: pip install 'dovetail[report]'")
+            print("           pages of single runs need two packages more: pip install jinja2 matplotlib")
         page.show(self.output / "kmeans.html")
 
 

@@ -8,9 +8,9 @@ if [[ -z ${DOVETAIL_TEST_LONG:-} ]]; then
     echo "skipped: packing takes a minute (make test-install)"
     exit 77
 fi
-for program in dpkg dpkg-shlibdeps; do
+for program in dpkg dpkg-shlibdeps file; do
     if ! command -v "$program" >/dev/null; then
-        echo "skipped: there is no $program (dpkg-dev)"
+        echo "skipped: there is no $program (make test-install)"
         exit 77
     fi
 done

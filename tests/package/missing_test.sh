@@ -10,6 +10,7 @@ fail() {
     printf '%s\n' "$@" >&2
     exit 1
 }
+unset PKG_CONFIG_PATH
 export PKG_CONFIG_LIBDIR=$work/none
 absent=(-DDOVETAIL_LIBAIO=OFF -DDOVETAIL_TOMLPLUSPLUS_INCLUDE=OFF)
 for package in Boost nlohmann_json CLI11 GTest nanobind; do

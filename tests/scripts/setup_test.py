@@ -31,6 +31,7 @@ case "$*" in
 esac
 """
 SUDO = """#!/bin/sh
+[ "$1" = -n ] && shift
 exec "$@"
 """
 PYTHON = """#!/bin/sh

@@ -21,7 +21,7 @@ try:
     from matplotlib import image
     from timeline_trace import coverage, family, moments, read_trace
 except ImportError as error:
-    print(f"skipped: {error}; run `make setup`")
+    print(f"skipped: {error}; run `make setup-all`")
     sys.exit(77)
 
 

@@ -50,7 +50,7 @@ class Programs:
 
     def __post_init__(self) -> None:
         if shutil.which(f"mpiexec.{self.library}") is None:
-            raise Missing(f"mpiexec.{self.library} is not installed: `make setup` installs it")
+            raise Missing(f"mpiexec.{self.library} is not installed: `make setup-mpi` installs it")
         for program in (self.simulator, self.heat, self.streaming, self.refinement):
             if not program.is_file():
                 raise Missing(f"{program} is missing: `make scaling` installs SimGrid and builds it")
