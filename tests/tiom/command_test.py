@@ -65,7 +65,7 @@ def test_help_names_every_option_and_each_is_understood(folder: Path) -> None:
     }
     check({f"--{name}" for name in promised} <= named, f"--help names only {sorted(named)}")
     source = (SOURCE / "tools" / "tiom" / "options.cpp").read_text()
-    declared = set(re.findall(r'add_(?:option|flag)\("(--[a-z-]+)"', source)) | {"--help"}
+    declared = set(re.findall(r'(?:add_(?:option|flag)|set_version_flag)\("(--[a-z-]+)"', source)) | {"--help"}
     check(named == declared, f"only one of --help and the program has {named ^ declared}")
     of_devices = options_in((SOURCE / "tools" / "tiom" / "sweep_devices.py").read_text())
     documented = options_in((SOURCE / "docs" / "tiom.md").read_text()) - (of_devices - declared)
