@@ -112,20 +112,25 @@ def test_a_consumer_does_not_wait_for_a_producer_that_never_begins(lines_of):
         def cannot(s):
             pass
 
+        @task(s=STREAM_OUT, path=FILE_IN)
+        def reads(s, path):
+            pass
+
         s = ObjectDistroStream()
         produce(fails(), s)
         print(compss_wait_on(consume(s)))
 
         s = ObjectDistroStream()
-        try:
-            cannot(s)
-        except Exception as error:
-            print(type(error).__name__)
+        for call in (lambda: cannot(s), lambda: reads(s, 5)):
+            try:
+                call()
+            except Exception as error:
+                print(type(error).__name__)
         produce(1, s)
         print(compss_wait_on(consume(s)))
         """,
         DOVETAIL_WORKERS="4",
-    ) == ["[]", "ValueError", "[1]"]
+    ) == ["[]", "ValueError", "TypeError", "[1]"]
 
 
 def test_a_stream_is_not_closed_while_there_is_something_to_get(lines_of, tmp_path):
