@@ -118,16 +118,17 @@ def test_a_task_in_a_task_without_a_constraint_takes_no_units_either(lines_of):
     ) == ["1 [1, 11]"]
 
 
-# A task that waits for its units has begun for the runtime: `many` are cancelled in that state.
+# A task that waits for its units has begun for the runtime. Some of the many are in that state when they are cancelled.
 WAITING_FOR_UNITS = """
         import dovetail
 
-        go = threading.Event()
+        begun, go = threading.Event(), threading.Event()
         count = 8
 
         @constraint(computing_units=4)
         @task(on_failure="FAIL")
         def holds(fails):
+            begun.set()
             go.wait()
             if fails:
                 raise ValueError("the first")
@@ -152,6 +153,7 @@ def test_tasks_that_wait_for_units_do_not_run_after_a_failure(lines_of):
         WAITING_FOR_UNITS
         + """
         holds(True)
+        begun.wait()
         for number in range(count):
             never(number)
         until_one_waits()
@@ -170,6 +172,7 @@ def test_tasks_that_wait_for_units_do_not_run_when_their_group_is_cancelled(line
         WAITING_FOR_UNITS
         + """
         holds(False)
+        begun.wait()
         with TaskGroup("group", False):
             for number in range(count):
                 never(number)
@@ -283,9 +286,9 @@ def test_a_number_that_is_to_be_changed_is_passed_and_the_change_is_lost(lines_o
             return value, other
 
         # In a process of its own, where directions are looked at again.
-        @task(numbers=INOUT, other=INOUT, time_out=200, returns=1)
-        def apart(values, numbers, other):
-            numbers += 1
+        @task(numbers=INOUT, other=INOUT, key=INOUT, time_out=200, returns=1)
+        def apart(values, numbers, other, *, key=1):
+            numbers += key
             values.append(1)
             other.append(numbers)
             return numbers
@@ -298,9 +301,9 @@ def test_a_number_that_is_to_be_changed_is_passed_and_the_change_is_lost(lines_o
         value = 1
         print(compss_wait_on(grow(value)), compss_wait_on(grow(value)), value)
         changed = []
-        print(compss_wait_on(apart([], value, changed)), compss_wait_on(changed), value)
+        print(compss_wait_on(apart([], value, changed)), compss_wait_on(apart([], other=[], numbers=8, key=2)), compss_wait_on(changed), value)
         print(compss_wait_on(several(value, changed, "text", key=2, other=3)))
-    """) == ["(2, 'text') (2, 'text') 1", "2 [2] 1", "((1, [2, 1], 'text'), {'key': 2, 'other': 3})"]
+    """) == ["(2, 'text') (2, 'text') 1", "2 10 [2] 1", "((1, [2, 1], 'text'), {'key': 2, 'other': 3})"]
     assert (
         lines_of.errors.count("'value' is to be changed, and a value of type 'int' cannot be: the change is lost") == 1
     )
