@@ -48,7 +48,7 @@ def test_io_that_nothing_hides_is_named() -> None:
     # Where a computing task runs beside it, it is hidden.
     trace.task(0, "more", 3, 9)
     trace.facts |= {"compute_s": 9, "computing_s": 9, "hidden_s": 7}
-    assert advice(trace) == "70 %" or advice(trace).startswith("Nothing stands out: workers computed 90 % of the time")
+    assert advice(trace).startswith("Nothing stands out: workers computed 90 % of the time")
 
 
 def test_requests_that_nothing_hides_are_named() -> None:
@@ -134,14 +134,14 @@ import dovetail as dt
 
 # The other end writes only when each body has been in its read for a while.
 def feed(end):
-    threading.Event().wait(0.05)
+    threading.Event().wait(0.25)
     os.write(end, b"x")
 
 @dt.task
 def fetch(end):
     os.read(end, 1)
 
-with dt.Runtime(workers=2):
+with dt.Runtime(workers=1):
     for turn in range(4):
         reading, writing = os.pipe()
         feeder = threading.Thread(target=feed, args=(writing,))
@@ -187,7 +187,7 @@ import dovetail as dt
 
 @dt.io
 def archive(n):
-    threading.Event().wait(0.1)
+    threading.Event().wait(0.3)
     return n
 
 @dt.task
