@@ -30,6 +30,11 @@ def event_loop() -> asyncio.AbstractEventLoop:
         return _loop
 
 
+def was_used() -> bool:
+    """A task of this process has been a coroutine."""
+    return _loop is not None and _process == os.getpid()
+
+
 async def _run(ending: _core.Ending, coroutine: Coroutine[Any, Any, Any]) -> None:
     try:
         value = await coroutine

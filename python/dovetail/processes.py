@@ -385,12 +385,14 @@ def submit(job: Job) -> None:
 
 _pool: Pool | None = None
 _pool_lock = threading.Lock()
+_was_used = False
 
 
 def the_pool() -> Pool:
     """Starts it, if need be; the processes come with the tasks."""
-    global _pool
+    global _pool, _was_used
     with _pool_lock:
+        _was_used = True
         if _pool is None:
             _pool = Pool(_size or len(os.sched_getaffinity(0)))
         return _pool
@@ -414,6 +416,11 @@ def kill_all() -> None:
         pool.kill()
 
 
+def was_used() -> bool:
+    """A task has gone on in a worker process, or could have."""
+    return _was_used
+
+
 def worker_processes() -> list[int]:
     """The process numbers of the workers."""
     return [] if _pool is None else _pool.processes()
@@ -421,8 +428,8 @@ def worker_processes() -> list[int]:
 
 def _forget() -> None:
     """The processes are those of the parent of this fork."""
-    global _pool, _pool_lock
-    _pool = None
+    global _pool, _pool_lock, _was_used
+    _pool, _was_used = None, False
     _pool_lock = threading.Lock()
 
 

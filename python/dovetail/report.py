@@ -67,13 +67,14 @@ def _files(page: Path) -> tuple[Path, Path, Path]:
 
 def write(trace: Path, page: Path, title: str, memory: Memory) -> list[Path]:
     """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote, `memory` what the program had. Raises OSError."""
-    from . import _core, report_page, report_trace, report_view
+    from . import _core, asynchronous, processes, report_page, report_trace, report_view
     from .plain_file import write_bytes
 
     page, picture, kept = _files(page)
     # The trace gets it, too, so that it has all data of the page.
     admission: dict[str, Any] = json.loads(_core.admission_report())
-    report_trace.copy(trace, kept, admission, memory.since)
+    elsewhere = processes.was_used() or asynchronous.was_used()
+    report_trace.copy(trace, kept, {"admission": admission, "elsewhere": elsewhere}, memory.since)
     view = report_view.read(kept, title)
     write_bytes(picture, view.drawn.timeline)
     links = {"picture": picture.name, "trace": kept.name}

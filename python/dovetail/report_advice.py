@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .report_columns import Columns, Rows
+from .report_columns import PROCESSES_OF_RANK, Columns, Rows
 from .report_data import Run, kind_of
 from .report_graph import Graph
+from .report_nesting import Times, outer_of, without_inner
 from .report_types import TaskType
 
 _INTERPRETER = "the interpreter"
@@ -22,6 +23,20 @@ _MANY, _SHORT = 1000, 10e-6  # tasks, and seconds: less than a task of Python co
 
 
 @dataclass
+class Stretches:
+    """What a trace has of one category from `Run.since` on, in nanoseconds. `used`: of the processor, NaN where it was not measured."""
+
+    lane: NDArray[np.uint32]
+    begin: Times
+    end: Times
+    name: NDArray[np.uint32]
+    used: NDArray[np.float64]
+
+    def only(self, chosen: NDArray[np.bool_]) -> Stretches:
+        return Stretches(self.lane[chosen], self.begin[chosen], self.end[chosen], self.name[chosen], self.used[chosen])
+
+
+@dataclass
 class Evidence:
     """All that the rules look at."""
 
@@ -30,13 +45,20 @@ class Evidence:
     graph: Graph
     types: list[TaskType]
 
-    def on_workers(self) -> tuple[Rows | None, NDArray[np.bool_]]:
-        """The slices, and which of them ran on workers."""
-        rows = self.columns.rows.get("task")
-        if rows is None:
-            return None, np.zeros(0, dtype=bool)
+    def of(self, category: str) -> Stretches:
+        rows = self.columns.rows.get(category) or Rows()
+        begin = np.array(rows.begin, dtype=np.int64)
+        end = begin + np.array(rows.length, dtype=np.int64)
+        used = (
+            np.array(rows.column("processor_us")) * 1e3 if "processor_us" in rows.facts else np.full(len(begin), np.nan)
+        )
+        lane, name = (np.array(column, dtype=np.uint32) for column in (rows.lane, rows.name))
+        return Stretches(lane, begin, end, name, used).only(end > self.run.since * 1e9)
+
+    def on_workers(self, slices: Stretches) -> NDArray[np.bool_]:
+        """Which of the slices ran on workers."""
         is_worker = np.array([lane.name.startswith("worker") for lane in self.columns.lanes], dtype=bool)
-        return rows, is_worker[np.array(rows.lane)]
+        return is_worker[slices.lane] if len(is_worker) else np.zeros(0, dtype=bool)
 
     def kind_of_name(self) -> tuple[NDArray[np.int64], list[str]]:
         """The number of the kind of each name, and the kinds."""
@@ -56,9 +78,11 @@ class Advice:
 def advise(evidence: Evidence) -> str:
     """One sentence."""
     rules: list[Callable[[Evidence], Advice | None]] = [
-        _blocked, _interpreter, _io_alone, _outside, _chain, _short
+        _blocked, _interpreter, _io_alone, _messages_alone, _outside, _chain, _short
     ]  # fmt: skip
     length = evidence.run.length
+    if evidence.run.ranks > 1 and evidence.run.facts.get("lost_events", 0):
+        return "Ranks lost older events, and each another part of the run: no advice follows. Set DOVETAIL_TRACE_EVENTS higher."
     found = [advice for rule in rules if (advice := rule(evidence)) is not None]
     best = max(found, key=lambda advice: advice.seconds, default=None)
     if best is not None and best.seconds >= _LEAST_SHARE * length:
@@ -77,25 +101,33 @@ def _share(part: float, whole: float) -> str:
 
 def _turns(evidence: Evidence) -> dict[str, float]:
     """Task types whose bodies take turns at the interpreter, and how many seconds they held workers without the processor."""
-    rows, chosen = evidence.on_workers()
-    if rows is None or "processor_us" not in rows.facts or _INTERPRETER not in evidence.run.waits:
+    if _INTERPRETER not in evidence.run.waits:
         return {}
-    begin, length = np.array(rows.begin)[chosen], np.array(rows.length)[chosen]
-    processor = np.array(rows.column("processor_us"))[chosen] * 1e3
+    slices = evidence.of("task")
+    slices = slices.only(evidence.on_workers(slices))
+    if len(slices.begin) == 0:
+        return {}
+    begin, end = slices.begin, slices.end
+    outer = outer_of(slices.lane, begin, end)
+    is_outermost = outer < 0
     # For each slice, what an equal share of one processor would have given it: the integral of 1 / (how many run).
-    times = np.concatenate([begin, begin + length])
-    change = np.concatenate([np.ones(len(begin)), -np.ones(len(begin))])
+    times = np.concatenate([begin[is_outermost], end[is_outermost]])
+    change = np.concatenate([np.ones(len(times) // 2), -np.ones(len(times) // 2)])
     order = np.lexsort((change, times))
     times, running = times[order], np.cumsum(change[order])
     spans = np.diff(times, append=times[-1:])
-    given = np.concatenate([[0.0], np.cumsum(spans / np.maximum(running, 1))])
-    turn = given[np.searchsorted(times, begin + length)] - given[np.searchsorted(times, begin)]
+    given = np.concatenate([[0.0], np.cumsum(spans / np.maximum(running, 1))[:-1]])
+    # A slice inside of another one lies between two of those times.
+    turn = without_inner(np.interp(end, times, given) - np.interp(begin, times, given), outer)
+    length = (end - begin).astype(np.float64)
+    processor = without_inner(np.where(np.isnan(slices.used), length, slices.used), outer)
+    length = without_inner(length, outer)
     of_name, kinds = evidence.kind_of_name()
-    kind = of_name[np.array(rows.name)[chosen]]
+    is_known = ~np.isnan(slices.used)
+    kind = of_name[slices.name][is_known]
+    sums = (np.bincount(kind, weights=of[is_known], minlength=len(kinds)) for of in (length, processor, turn))
     answer = {}
-    for number, name in enumerate(kinds):
-        its = (kind == number) & ~np.isnan(processor)
-        held, used, turned = float(length[its].sum()), float(processor[its].sum()), float(turn[its].sum())
+    for name, held, used, turned in zip(kinds, *(of.tolist() for of in sums), strict=True):
         if turned > 0 and held / turned >= _LEAST_AT_ONCE and _TURNS[0] <= used / turned <= _TURNS[1]:
             answer[name] = (held - used) * 1e-9
     return answer
@@ -132,6 +164,8 @@ def _blocked(evidence: Evidence) -> Advice | None:
 
 def _union(begin: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The stretches that intervals cover, without overlaps."""
+    if len(begin) == 0:
+        return begin, end
     order = np.argsort(begin, kind="stable")
     begin, reach = begin[order], np.maximum.accumulate(end[order])
     first = np.concatenate([[True], begin[1:] > reach[:-1]])
@@ -158,30 +192,23 @@ def _outside_of(
 
 def _io_alone(evidence: Evidence) -> Advice | None:
     """I/O that nothing hides, by what it is."""
-    rows, on_worker = evidence.on_workers()
     run = evidence.run
     if run.io - run.hidden <= 0:
         return None
-    begins, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    by_name: dict[tuple[str, str], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
+    by_name: dict[tuple[str, str], tuple[Times, Times]] = {}
     of_name, kinds = evidence.kind_of_name()
     texts = evidence.columns.names.texts()
-    for category in ("task", "io"):
-        found = evidence.columns.rows.get(category)
-        if found is None:
-            continue
-        begin, name = np.array(found.begin), np.array(found.name)
-        end = begin + np.array(found.length)
-        if category == "task":
-            begins, ends = [begin[on_worker]], [end[on_worker]]
-            begin, end, name = begin[~on_worker], end[~on_worker], name[~on_worker]
-        numbers = of_name[name] if category == "task" else name
+    tasks, requests = evidence.of("task"), evidence.of("io")
+    on_worker = evidence.on_workers(tasks)
+    io_tasks, computing = tasks.only(~on_worker), tasks.only(on_worker)
+    for category, of, numbers, names in (
+        ("I/O task", io_tasks, of_name[io_tasks.name], kinds), ("request", requests, requests.name, texts)
+    ):  # fmt: skip
         for number in np.unique(numbers):
             its = numbers == number
-            key = ("I/O task", kinds[number]) if category == "task" else ("request", texts[number])
-            by_name.setdefault(key, []).append((begin[its], end[its]))
-    computing = _union(begins[0], ends[0]) if len(begins[0]) else (begins[0], ends[0])
-    alone = {key: sum(_outside_of(*_union(*pair), computing) for pair in pairs) for key, pairs in by_name.items()}
+            by_name[category, names[number]] = of.begin[its], of.end[its]
+    covered = _union(computing.begin, computing.end)
+    alone = {key: _outside_of(*_union(*times), covered) for key, times in by_name.items()}
     if not alone:
         return None
     longest = max(alone, key=lambda key: alone[key])
@@ -195,19 +222,51 @@ def _io_alone(evidence: Evidence) -> Advice | None:
 
 def _outside(evidence: Evidence) -> Advice | None:
     run = evidence.run
-    if not evidence.types:
+    if not evidence.types or run.goes_on_elsewhere:
         return None
-    # What is blocked holds a worker: that is another matter, which has a rule of its own.
-    seconds = run.neither - min(run.neither, run.blocked * run.workers)
+    short = _short(evidence)  # what tasks themselves cost is between them, not outside
+    seconds = run.length - _covered(evidence) - (short.seconds if short is not None else 0.0)
+    doubt = (
+        " (A trace does not show what goes on elsewhere for a task: with `process=True`, in an `async def`, or bound to an event.)"
+        if run.goes_on_elsewhere is None
+        else ""
+    )
     return Advice(
         seconds,
-        f"{_share(seconds, run.length)} of the time no task ran and no I/O was in flight: make a task of what the program does outside of tasks, or "
-        "make its tasks earlier.",
+        f"{_share(seconds, run.length)} of the time no task ran, no I/O was in flight and no message outstanding: make a task of what the program "
+        f"does outside of tasks, or make its tasks earlier.{doubt}",
+    )
+
+
+def _covered(evidence: Evidence) -> float:
+    """Seconds in which a rank has a task, I/O or a message; the mean over the ranks."""
+    run = evidence.run
+    every = [evidence.of(category) for category in ("task", "io", "message")]
+    of_rank = np.array([(lane.process - 1) // PROCESSES_OF_RANK for lane in evidence.columns.lanes], dtype=np.int64)
+    rank = of_rank[np.concatenate([one.lane for one in every])]
+    begin, end = (np.concatenate([getattr(one, edge) for one in every]) for edge in ("begin", "end"))
+    begin = np.maximum(begin, round(run.since * 1e9))
+    whole = 0.0
+    for number in np.unique(rank):
+        opens, closes = _union(begin[rank == number], end[rank == number])
+        whole += float((closes - opens).sum()) * 1e-9
+    return whole / run.ranks
+
+
+def _messages_alone(evidence: Evidence) -> Advice | None:
+    run = evidence.run
+    seconds = run.communication - run.communication_hidden
+    return Advice(
+        seconds,
+        f"{_share(seconds, run.length)} of the time a message was outstanding and no worker computed: start it earlier, or give the workers tasks "
+        "that do not wait for it.",
     )
 
 
 def _chain(evidence: Evidence) -> Advice | None:
     run, graph = evidence.run, evidence.graph
+    if run.goes_on_elsewhere:
+        return None
     chain = graph.length * 1e-9
     if run.workers < 2 or len(graph.path) < 3 or chain < 0.7 * run.length:
         return None
@@ -226,7 +285,7 @@ def _short(evidence: Evidence) -> Advice | None:
     most = max(short, key=lambda one: one.tasks)
     run = evidence.run
     return Advice(
-        run.length * (1 - (run.computed + run.blocked) / max(run.length, 1e-12)),
+        max(0.0, min(run.length - run.computed - run.blocked, most.tasks * _SHORT)),
         f"Half of the {most.tasks} tasks `{most.name}` take less than {most.median * 1e6:.2g} µs, about what it costs to run a task: put several calls "
-        "into one (`chunk` of `dovetail.map`).",
+        "into one (in Python with `chunk` of `dovetail.map`).",
     )

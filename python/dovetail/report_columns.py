@@ -10,7 +10,7 @@ from typing import Any
 
 from .report_accesses import accesses_of, in_words
 
-_PROCESSES_OF_RANK = 3  # tasks, requests in flight, messages outstanding
+PROCESSES_OF_RANK = 3  # tasks, requests in flight, messages outstanding
 _WITHOUT_ROWS = ("idle",)  # a lane is idle where it has no row
 _FACTS_LEFT_OUT = ("task", "accesses", "made")  # told by other columns
 
@@ -71,12 +71,11 @@ class Rows:
 
 @dataclass
 class Tasks:
-    """Each task that ran, in the order of their first slices' ends, with times in nanoseconds. `ran`: what its slices take together. `created`: the
+    """Each task that ran, in the order of their first slices' ends, with times in nanoseconds. `created`: the
     latest time at which it can have been made. `accesses`: its place in the order of making, and what it accesses, as the trace says it."""
 
     begin: array.array[int] = field(default_factory=lambda: array.array("q"))
     end: array.array[int] = field(default_factory=lambda: array.array("q"))
-    ran: array.array[int] = field(default_factory=lambda: array.array("q"))
     created: array.array[int] = field(default_factory=lambda: array.array("q"))
     name: array.array[int] = field(default_factory=lambda: array.array("I"))
     rank: array.array[int] = field(default_factory=lambda: array.array("I"))
@@ -132,14 +131,14 @@ class Columns:
         values.append(value)
 
     def _of_rank(self, name: str, process: int) -> str:
-        return name if process <= _PROCESSES_OF_RANK else f"{name}, rank {(process - 1) // _PROCESSES_OF_RANK}"
+        return name if process <= PROCESSES_OF_RANK else f"{name}, rank {(process - 1) // PROCESSES_OF_RANK}"
 
     def _lane_of(self, event: dict[str, Any]) -> int:
         track = event["pid"], event.get("tid", 0)
         number = self._lane_numbers.get(track)
         if number is None:
             number = self._lane_numbers[track] = len(self.lanes)
-            self.lanes.append(Lane(str(track[1]), *track, (track[0] - 1) % _PROCESSES_OF_RANK == 0))
+            self.lanes.append(Lane(str(track[1]), *track, (track[0] - 1) % PROCESSES_OF_RANK == 0))
         return number
 
     def _add_row(self, event: dict[str, Any], category: str, length: int) -> None:
@@ -173,14 +172,12 @@ class Columns:
             waited = facts.get("waited_for_accesses_us", 0.0) + facts.get("ready_for_us", 0.0)
             tasks.begin.append(begin)
             tasks.end.append(begin + length)
-            tasks.ran.append(length)
             tasks.created.append(begin - round(waited * 1000))
             tasks.name.append(name)
-            tasks.rank.append((event["pid"] - 1) // _PROCESSES_OF_RANK)
+            tasks.rank.append((event["pid"] - 1) // PROCESSES_OF_RANK)
             number = self._known[key] = len(tasks)
         else:
             tasks.end[number - 1] = begin + length
-            tasks.ran[number - 1] += length
         if "accesses" in facts:
             tasks.accesses[number - 1] = facts.get("made", 0), facts["accesses"]
         return number

@@ -102,14 +102,14 @@ def draw_timeline(run: Run, title: str) -> bytes:
     with _axes(12, 1.2 + 0.27 * max(1, len(rows)), answer) as axes:
         for row, lane in enumerate(rows):
             by_color: dict[str, list[tuple[float, float]]] = {}
-            for begin, end, kind in _thinned(lane, run.length / 1500):
+            for begin, end, kind in _thinned(lane, run.end / 1500):
                 color = REQUEST if row >= len(lanes) else IDLE if kind == "idle" else colors.get(kind, OTHER)
                 by_color.setdefault(color, []).append((begin, end - begin))
             for color, bars in by_color.items():
                 axes.broken_barh(bars, (row - 0.42, 0.84), facecolors=color, edgecolors="white", linewidth=0.15)
         axes.set_yticks(range(len(rows)), [lane.name for lane in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlim(0, max(run.length, 1e-9))
+        axes.set_xlim(0, max(run.end, 1e-9))
         axes.set_xlabel("s", fontsize=8)
         left_out = len(run.lanes) + len(run.requests) - len(rows)
         axes.set_title(f"{title}{f'   ({left_out} more lanes)' if left_out else ''}", fontsize=10, loc="left")

@@ -15,7 +15,7 @@ _MOST_EDGES = 3_000_000  # what a page can be asked to hold
 @dataclass
 class Graph:
     """`edges`: pairs of tasks, counted from 0, of which the second depends on the first. `path`: the tasks of the critical path, in their order.
-    `length`: what these took together, in nanoseconds. `is_cut`: there are more edges than a page holds."""
+    `length`: what these took together, each from its first slice to its last, in nanoseconds. `is_cut`: there are more edges than a page holds."""
 
     edges: list[tuple[int, int]] = field(default_factory=list)
     path: list[int] = field(default_factory=list)
@@ -59,7 +59,7 @@ def find(tasks: Tasks) -> Graph:
         # A task that had ended before this one began was not what it waited for, if a region's memory has been used again since.
         preceding = [other for other in before if tasks.end[other] <= tasks.begin[task]]
         best = max(preceding, key=lambda other: longest[other][0], default=-1)
-        longest[task] = (longest[best][0] if best >= 0 else 0) + tasks.ran[task], best
+        longest[task] = (longest[best][0] if best >= 0 else 0) + tasks.end[task] - tasks.begin[task], best
         if len(graph.edges) + len(preceding) <= _MOST_EDGES:
             graph.edges += [(other, task) for other in preceding]
         else:

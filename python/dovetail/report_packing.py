@@ -29,7 +29,7 @@ _SHOWN_DIGITS = np.uint32(0xFFFFFC00)
 
 @dataclass
 class PackedRun:
-    """One run of a page. `kinds`: task types, those that took longest first. `length`: of the run, in nanoseconds."""
+    """One run of a page. `kinds`: task types, those that took longest first. `length`: of the timeline, in nanoseconds."""
 
     title: str
     length: int

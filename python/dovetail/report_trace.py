@@ -1,4 +1,4 @@
-"""Reads a trace event by event, and copies it with what admission learned. A trace of a million tasks is some hundred megabytes."""
+"""Reads a trace event by event, and copies it with what the process knows besides. A trace of a million tasks is some hundred megabytes."""
 
 from __future__ import annotations
 
@@ -78,14 +78,13 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 Samples = list[tuple[int, int]]
 
 
-def copy(trace: Path, target: Path, admission: dict[str, Any], memory: Callable[[int], Samples]) -> None:
-    """The same trace, with what admission says of devices and constraints among its facts, and the memory of the program: nanoseconds since the
-    trace began, and bytes. Raises OSError and UnusableTrace."""
+def copy(trace: Path, target: Path, more: dict[str, Any], memory: Callable[[int], Samples]) -> None:
+    """The same trace, with more facts, and the memory of the program: nanoseconds since the trace began, and bytes. Raises OSError and UnusableTrace."""
     with open_to_read(trace) as source:
         facts = _facts_of(source.readline())
         if facts is None:
             raise UnusableTrace(f"{trace} is not as the runtime writes traces")
-        facts |= {"admission": admission, "memory": memory(int(facts["begin_ns"]))}
+        facts |= {**more, "memory": memory(int(facts["begin_ns"]))}
         first = f"{_BEGIN}{json.dumps(facts)}{_END}\n"
         # Under the HDF5 connector it stays in its place: there all of it is read before anything is written.
         if target.exists() and target.samefile(trace):

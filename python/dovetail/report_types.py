@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .report_columns import Columns
 from .report_data import Run, kind_of
+from .report_nesting import outer_of, without_inner
 
 _BINS = 32
 _WIDTH, _HEIGHT = 128, 22  # of a distribution, in pixels
@@ -16,7 +17,7 @@ _WIDTH, _HEIGHT = 128, 22  # of a distribution, in pixels
 
 @dataclass
 class TaskType:
-    """Times in seconds. `on_path`: what its tasks on the critical path take. `blocked`: of `total`, what they did not use the processor."""
+    """Times in seconds. `on_path`: what its tasks on the critical path take, with their pauses. `blocked`: of `total`, what they did not use the processor."""
 
     name: str
     is_io: bool
@@ -33,23 +34,44 @@ class TaskType:
 def types_of(run: Run, columns: Columns, path: list[int]) -> list[TaskType]:
     """Those that took longest first."""
     kinds = _kinds(columns)
-    seconds = np.array(columns.tasks.ran, dtype=np.float64) * 1e-9
-    on_path = np.zeros(len(seconds), dtype=bool)
-    on_path[path] = True
-    within = (float(seconds[seconds > 0].min(initial=1e-3)), float(seconds.max(initial=1e-3)))
+    seconds = own_seconds(columns)
+    tasks = columns.tasks
+    path_seconds = np.zeros(len(seconds))
+    path_seconds[path] = (np.array(tasks.end) - np.array(tasks.begin))[path] * 1e-9
+    seconds[np.array(tasks.end, dtype=np.int64) <= run.since * 1e9] = np.nan
+    known = seconds[~np.isnan(seconds)]
+    within = (float(known[known > 0].min(initial=1e-3)), float(known.max(initial=1e-3)))
+    # The tasks by kind, so that each kind is a stretch.
+    order = np.argsort(kinds.numbers, kind="stable")
+    borders = np.searchsorted(kinds.numbers[order], np.arange(len(kinds.number_of) + 1))
     answer = []
     for kind in sorted(run.kinds, key=lambda kind: -run.kinds[kind]["seconds"]):
-        chosen = kinds.numbers == kinds.number_of.get(kind, -1)
+        if kind not in kinds.number_of:
+            continue
+        number = kinds.number_of[kind]
+        chosen = order[borders[number] : borders[number + 1]]
         its = seconds[chosen]
+        its = its[~np.isnan(its)]
         if len(its) == 0:
             continue
         told = run.kinds[kind]
         median, most = np.percentile(its, [50, 90])
         answer.append(
             TaskType(kind, told["io"], len(its), float(its.sum()), float(median), float(most), float(its.max()),
-                     told["blocked"], float(its[on_path[chosen]].sum()), distribution(its, within))
+                     told["blocked"], float(path_seconds[chosen].sum()), distribution(its, within))
         )  # fmt: skip
     return answer
+
+
+def own_seconds(columns: Columns) -> NDArray[np.float64]:
+    """What the slices of each task take together, without the slices of other tasks inside of them."""
+    rows = columns.rows.get("task")
+    if rows is None:
+        return np.zeros(len(columns.tasks))
+    begin, length = np.array(rows.begin), np.array(rows.length)
+    own = without_inner(length * 1e-9, outer_of(np.array(rows.lane), begin, begin + length))
+    sums = np.bincount(np.array(rows.task, dtype=np.int64) - 1, weights=own, minlength=len(columns.tasks))
+    return np.asarray(sums, dtype=np.float64)
 
 
 @dataclass

@@ -35,7 +35,7 @@ class View:
 
     def packed(self, kinds: list[str]) -> PackedRun:
         """For the timeline. `kinds`: the task types of all runs of the page, so that each has one colour."""
-        return PackedRun(self.title, round(self.run.length * 1e9), self.run.workers, self.columns, self.graph, kinds)
+        return PackedRun(self.title, round(self.run.end * 1e9), self.run.workers, self.columns, self.graph, kinds)
 
 
 @contextlib.contextmanager

@@ -64,6 +64,13 @@ class MadeTrace:
         """A worker's wait for the interpreter."""
         self._interval(1, 1 + lane, "wait", "waits for the interpreter", begin, end)
 
+    def lost(self, lane: int, since: float) -> None:
+        """A worker's older events, before this time, were lost."""
+        self.events.append({
+            "ph": "i", "s": "t", "pid": 1, "tid": 1 + lane, "cat": "lost", "name": "7 older events lost", "ts": since * 1e6,
+            "args": {"lost": 7},
+        })  # fmt: skip
+
     def document(self) -> dict[str, Any]:
         return {"displayTimeUnit": "ns", "otherData": self.facts, "traceEvents": self.events}
 

@@ -16,16 +16,19 @@ pytest.importorskip("jinja2")
 
 from dovetail import report_advice, report_graph, report_types  # noqa: E402 (behind what may skip)
 from dovetail.report_columns import Columns  # noqa: E402
-from dovetail.report_data import read  # noqa: E402
+from dovetail.report_data import Run, read  # noqa: E402
 
 
-def advice(trace: MadeTrace) -> str:
+def read_trace(trace: MadeTrace) -> tuple[Run, Columns, report_graph.Graph, list[report_types.TaskType]]:
     document = trace.document()
     columns = Columns()
     run = read({**document, "traceEvents": columns.noted(trace.events)}, {})
     graph = report_graph.find(columns.tasks)
-    types = report_types.types_of(run, columns, graph.path)
-    return report_advice.advise(report_advice.Evidence(run, columns, graph, types))
+    return run, columns, graph, report_types.types_of(run, columns, graph.path)
+
+
+def advice(trace: MadeTrace) -> str:
+    return report_advice.advise(report_advice.Evidence(*read_trace(trace)))
 
 
 def test_a_task_that_blocks_becomes_an_io_task() -> None:
@@ -85,7 +88,7 @@ def test_time_outside_of_tasks() -> None:
     trace.task(0, "sum", 0, 2)
     trace.task(1, "sum", 8, 10)
     assert advice(trace).startswith(
-        "60 % of the time no task ran and no I/O was in flight: make a task of what the program does"
+        "60 % of the time no task ran, no I/O was in flight and no message outstanding: make a task of what the program does"
     )
 
 
@@ -116,6 +119,95 @@ def test_tasks_that_are_too_short() -> None:
     assert advice(trace).startswith(
         "Half of the 2000 tasks `tiny` take less than 2 µs, about what it costs to run a task: put several calls into one"
     )
+
+
+def test_lost_events_leave_the_time_before_out() -> None:
+    """The sums of a trace begin where the events of all threads are known."""
+    trace = MadeTrace(1, total_s=2, compute_s=1.9, computing_s=1.9, lost_events=100_000)
+    trace.task(0, "early", 1, 97)
+    for number in range(19):
+        trace.task(0, f"sum {number}", 98 + number / 10, 98.1 + number / 10, processor_us=1e5)
+    trace.lost(0, 98)
+    run, columns, _, types = read_trace(trace)
+    assert (run.since, run.end, run.length) == (98, 100, 2)
+    assert [(one.name, one.tasks) for one in types] == [("sum", 19)] and list(run.kinds) == ["sum"]
+    assert advice(trace).startswith("Nothing stands out: workers computed 95 % of the time, and `sum` takes 100 %")
+
+
+def test_ranks_that_lost_different_parts_get_no_advice() -> None:
+    rank = {"workers": 1, "total_s": 10, "compute_s": 1, "lost_events": 0}
+    trace = MadeTrace(1, ranks=[rank, {**rank, "total_s": 2, "lost_events": 5}])
+    trace.task(0, "sum", 0, 1)
+    trace.lost(0, 8)
+    assert advice(trace).startswith("Ranks lost older events")
+
+
+def test_what_goes_on_elsewhere_is_not_called_outside_of_tasks() -> None:
+    """In worker processes and in the event loop: the trace has only what starts such tasks."""
+    trace = MadeTrace(2, total_s=10, compute_s=0.001, computing_s=0.002)
+    for number in range(4):
+        begin = 5.0 * (number // 2)
+        trace.task(number % 2, "parse", begin, begin + 2e-4)
+    assert advice(trace).endswith(
+        "(A trace does not show what goes on elsewhere for a task: with `process=True`, in an `async def`, or bound to an event.)"
+    )
+    trace.facts["elsewhere"] = False
+    assert advice(trace).endswith("or make its tasks earlier.")
+    trace.facts["elsewhere"] = True
+    assert advice(trace).startswith("Nothing stands out")
+
+
+def test_messages_that_nothing_hides() -> None:
+    trace = MadeTrace(2, total_s=10, compute_s=2, computing_s=4, communication_s=6)
+    trace.task(0, "sum", 0, 4, paused_for="MPI_Recv")
+    trace.message("MPI_Recv", 4, 10)
+    assert advice(trace).startswith("60 % of the time a message was outstanding and no worker computed: start it")
+
+
+def test_what_others_take_from_the_processors_does_not_hide_time_outside_of_tasks() -> None:
+    trace = MadeTrace(8, total_s=10, compute_s=5.4, computing_s=6, blocked_s=0.6, elsewhere=False)
+    for worker in range(8):
+        trace.task(worker, "sum", 0, 6, processor_us=5.4e6)
+    assert advice(trace).startswith("40 % of the time no task ran")
+
+
+def test_time_outside_of_tasks_is_a_mean_over_the_ranks() -> None:
+    rank = {"workers": 1, "total_s": 10, "compute_s": 6, "computing_s": 6, "blocked_s": 1}
+    trace = MadeTrace(1, ranks=[rank, rank])
+    trace.task(0, "sum", 0, 8, processor_us=7e6)
+    trace.task(0, "sum", 0, 5, processor_us=4e6)
+    trace.events[-1] |= {"pid": 4}
+    assert advice(trace).startswith("35 % of the time no task ran")
+
+
+def test_a_slice_inside_of_another_one_is_counted_once() -> None:
+    trace = MadeTrace(1, total_s=10, compute_s=2, computing_s=2, blocked_s=8)
+    trace.task(0, "child", 1, 9, processor_us=0)
+    trace.task(0, "parent", 0, 10, processor_us=2e6)
+    run, _, _, types = read_trace(trace)
+    told = {one.name: (one.total, one.median, one.blocked) for one in types}
+    assert told["child"] == pytest.approx((8, 8, 8)) and told["parent"] == pytest.approx((2, 2, 0))
+    assert run.kinds["parent"]["seconds"] == pytest.approx(2)
+    assert advice(trace).startswith("`child` held workers 80 % of the time")
+
+
+def test_bodies_inside_of_others_take_turns_as_one_worker() -> None:
+    trace = MadeTrace(2, total_s=10, compute_s=5, computing_s=9, blocked_s=5)
+    for worker in range(2):
+        trace.task(worker, "child", 0.001, 9.999, processor_us=5e6)
+        trace.task(worker, "parent", 0, 10, processor_us=5e6)
+    trace.wait(0, 0, 0.005)
+    assert advice(trace).startswith("Bodies waited 50 % of their time for the interpreter, `child` most")
+
+
+def test_short_tasks_count_as_what_they_cost() -> None:
+    """A thousand of them somewhere do not explain all the time in which workers were idle."""
+    trace = MadeTrace(1, total_s=10, compute_s=3, computing_s=3, io_s=7)
+    for number in range(1000):
+        trace.task(0, "tiny", number * 1e-5, number * 1e-5 + 1e-6)
+    trace.task(0, "sum", 0.02, 3)
+    trace.io_task(0, "fsync", 3, 9.4)
+    assert advice(trace).startswith("64 % of the time nothing but `fsync` went on")
 
 
 def test_nothing_stands_out() -> None:
@@ -204,7 +296,7 @@ with dt.Runtime(workers=2):
     "text, pattern",
     [
         (BLOCKS, r"`fetch` held workers \d+ % of the time without using the processor"),
-        (OUTSIDE, r"\d+ % of the time no task ran and no I/O was in flight"),
+        (OUTSIDE, r"\d+ % of the time no task ran, no I/O was in flight and no message outstanding: .* earlier\.$"),
         (ALONE, r"\d+ % of the time nothing but `archive` went on"),
     ],
     ids=["blocks", "outside", "alone"],

@@ -10,7 +10,7 @@ from made_trace import MadeTrace
 
 np = pytest.importorskip("numpy")
 
-from dovetail import report_accesses, report_graph  # noqa: E402 (behind what may skip)
+from dovetail import report_accesses, report_data, report_graph, report_types  # noqa: E402 (behind what may skip)
 from dovetail.report_columns import Columns  # noqa: E402
 
 
@@ -93,7 +93,25 @@ def test_a_task_that_pauses_is_one_task() -> None:
     for event in trace.events:
         columns.add(event)
     assert list(columns.rows["task"].task) == [1, 2, 1]
-    assert columns.tasks.ran[0] == 3e9 and columns.tasks.end[0] == 5e9
+    assert report_types.own_seconds(columns)[0] == 3 and columns.tasks.end[0] == 5e9
+
+
+def test_a_task_is_as_long_on_the_critical_path_as_with_its_pauses() -> None:
+    trace = MadeTrace(2, total_s=20, compute_s=2, computing_s=4, io_s=16)
+    for begin in (0, 10):
+        trace.task(
+            0, "step", begin, begin + 1, "inout 'memory' [0, 8)", paused_for="pread", waited_for_accesses_us=1e6 * begin
+        )
+        first = trace.events[-1]
+        trace.events.append(
+            {**first, "ts": (begin + 9) * 1e6, "dur": 1e6, "flow_in": True, "args": {"task": first["args"]["task"]}}
+        )
+    columns = Columns()
+    run = report_data.read({**trace.document(), "traceEvents": columns.noted(trace.events)}, {})
+    graph = report_graph.find(columns.tasks)
+    assert graph.path == [0, 1] and graph.length == 20_000_000_000
+    (steps,) = report_types.types_of(run, columns, graph.path)
+    assert (steps.total, steps.median, steps.on_path) == pytest.approx((4, 2, 20))
 
 
 def test_identities_that_are_used_again_are_other_tasks() -> None:

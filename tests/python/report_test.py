@@ -142,6 +142,24 @@ def test_a_report_follows_no_link(tmp_path: Path, name: str) -> None:
     assert kept.read_text() == "of somebody else"
 
 
+ELSEWHERE = {
+    "process": "dt.task(process=True)(len)('word').result()",
+    "async": "async def wait():\n    return 1\ndt.task(wait)().result()",
+    "neither": "dt.task(len)('word').result()",
+}
+
+
+@pytest.mark.parametrize("where", ELSEWHERE)
+def test_a_trace_says_whether_tasks_went_on_elsewhere(tmp_path: Path, where: str) -> None:
+    program = tmp_path / "app.py"
+    program.write_text(f"import dovetail as dt\n{ELSEWHERE[where]}\n")
+    done = run("--report", tmp_path / "out.html", program, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out.trace.json").read_text())["otherData"]["elsewhere"] is (where != "neither")
+    told = "only what starts them is shown"
+    assert (told in (tmp_path / "out.html").read_text()) is (where != "neither")
+
+
 WAITS = """
 import os
 import time
@@ -360,7 +378,7 @@ def test_a_trace_that_stays_in_its_place_is_kept_whole(tmp_path: Path) -> None:
     for number in range(5000):  # more than is read at a time
         trace.task(0, "sum", number, number + 1)
     path = trace.write(tmp_path / "out.trace.json")
-    copy(path, path, {"devices": []}, lambda begin: [(begin, 8)])
+    copy(path, path, {"admission": {"devices": []}}, lambda begin: [(begin, 8)])
     document = json.loads(path.read_text())
     assert document["traceEvents"] == trace.events
     assert document["otherData"] == {**trace.facts, "admission": {"devices": []}, "memory": [[1000, 8]]}
