@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 
-_ACCESS = re.compile(r"(in|out|inout|commutative) '([^']*)' \[(\d+), (\d+)\)")
+_ACCESS = re.compile(r"(in|out|inout|commutative) '(.*?)' \[(\d+), (\d+)\)(?=, |$)")
 _VERBS = {"in": "reads", "out": "writes", "inout": "updates", "commutative": "updates in any order"}
 _MEMORY = "memory"
-_RESULTS = "file fffffffffffffffe"  # the results of tasks in Python: futures are regions of a space of their own
+# What tasks in Python access besides: each thing is a region of length 1 in a space of its kind.
+_THINGS = {"file fffffffffffffffd": "file", "file fffffffffffffffe": "result", "file ffffffffffffffff": "object"}
 _FILE = re.compile(r"file [0-9a-f]+")
-_ALL = 1 << 62  # longer regions are of a whole file
+_ALL = (1 << 40) - 1  # no region is longer in a trace: it is all of a file
 _MOST_NAMED = 3
 
 Access = tuple[str, str, int, int]  # mode, space, begin, end
@@ -17,7 +19,9 @@ Access = tuple[str, str, int, int]  # mode, space, begin, end
 
 def accesses_of(text: str) -> list[Access]:
     """All of a task's accesses."""
-    return [(mode, space, int(begin), int(end)) for mode, space, begin, end in _ACCESS.findall(text)]
+    return [
+        (sys.intern(mode), sys.intern(space), int(begin), int(end)) for mode, space, begin, end in _ACCESS.findall(text)
+    ]
 
 
 def size_in_words(size: float) -> str:
@@ -43,13 +47,13 @@ def in_words(accesses: list[Access]) -> str:
 
 def _regions(space: str, places: list[tuple[int, int]]) -> str:
     count = len(places)
-    if space == _RESULTS:
-        return "1 result" if count == 1 else f"{count} results"
+    if space in _THINGS:
+        return f"1 {_THINGS[space]}" if count == 1 else f"{count} {_THINGS[space]}s"
     kind = _MEMORY if space == _MEMORY else "a file" if _FILE.fullmatch(space) else f"'{space}'"
     if kind == f"'{space}'" and count <= _MOST_NAMED:
         return f"{kind} {', '.join(f'[{begin}, {end})' for begin, end in places)}"
     told = "1 region" if count == 1 else f"{count} regions"
-    size = sum(end - begin for begin, end in places)
-    if kind == f"'{space}'" or size >= _ALL:
+    sizes = [end - begin for begin, end in places]
+    if kind == f"'{space}'" or max(sizes) >= _ALL:
         return f"{told} of {kind}"
-    return f"{told} of {kind} ({size_in_words(size)})"
+    return f"{told} of {kind} ({size_in_words(sum(sizes))})"

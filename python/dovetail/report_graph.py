@@ -6,6 +6,9 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .report_accesses import Access, accesses_of
 from .report_columns import Tasks
 
@@ -23,7 +26,7 @@ class Graph:
     is_cut: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class _Region:
     """Who accessed a piece of memory or of a file, so far."""
 
@@ -38,8 +41,16 @@ def _ordered(tasks: Tasks) -> list[tuple[int, list[Access]]]:
     return [(task, accesses_of(tasks.accesses[task][1])) for task in order]
 
 
-def find(tasks: Tasks) -> Graph:
-    """The dependencies by which the runtime ordered the tasks. A graph without edges if no accesses were recorded."""
+def lengths_of(tasks: Tasks, since: int) -> NDArray[np.int64]:
+    """Of each task, from its first slice to its last, as far as it is after `since`."""
+    begin, end = np.array(tasks.begin, dtype=np.int64), np.array(tasks.end, dtype=np.int64)
+    return np.maximum(0, end - np.maximum(begin, since))
+
+
+def find(tasks: Tasks, since: int = 0) -> Graph:
+    """The dependencies by which the runtime ordered the tasks, and the critical path from `since` on, in nanoseconds of the trace. A graph without
+    edges if no accesses were recorded."""
+    took = lengths_of(tasks, since).tolist()
     listed = _ordered(tasks)
     cuts: dict[tuple[int, str], set[int]] = defaultdict(set)
     for task, accesses in listed:
@@ -59,7 +70,7 @@ def find(tasks: Tasks) -> Graph:
         # A task that had ended before this one began was not what it waited for, if a region's memory has been used again since.
         preceding = [other for other in before if tasks.end[other] <= tasks.begin[task]]
         best = max(preceding, key=lambda other: longest[other][0], default=-1)
-        longest[task] = (longest[best][0] if best >= 0 else 0) + tasks.end[task] - tasks.begin[task], best
+        longest[task] = (longest[best][0] if best >= 0 else 0) + took[task], best
         if len(graph.edges) + len(preceding) <= _MOST_EDGES:
             graph.edges += [(other, task) for other in preceding]
         else:
@@ -67,7 +78,7 @@ def find(tasks: Tasks) -> Graph:
     if graph.edges:
         last = max(longest, key=lambda task: longest[task][0])
         graph.length = longest[last][0]
-        while last >= 0:
+        while last >= 0 and tasks.end[last] > since:
             graph.path.append(last)
             last = longest[last][1]
         graph.path.reverse()
@@ -87,7 +98,13 @@ def _enter(region: _Region, task: int, mode: str, before: set[int], tasks: Tasks
     if mode == "in":
         region.readers.append(task)
         return
-    if mode == "commutative" and region.is_commutative and not region.readers:
+
+    def staying(others: list[int]) -> list[int]:
+        # Whoever still goes on when the task begins is ordered by another domain, as a parent and its children are: others wait for it yet.
+        return [other for other in others if other != task and tasks.end[other] > tasks.begin[task]]
+
+    readers_stay = staying(region.readers)
+    if mode == "commutative" and region.is_commutative and len(readers_stay) == len(region.readers):
         before.update(other for other in region.before if other != task)
         region.writers.append(task)
         return
@@ -96,4 +113,5 @@ def _enter(region: _Region, task: int, mode: str, before: set[int], tasks: Tasks
     if mode == "commutative":
         before.update(other for other in region.writers if other != task)
     region.before = [*region.readers, *region.writers]
-    region.writers, region.readers, region.is_commutative = [task], [], mode == "commutative"
+    region.writers, region.readers = [task, *staying(region.writers)], readers_stay
+    region.is_commutative = mode == "commutative"

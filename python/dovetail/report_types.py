@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .report_columns import Columns
 from .report_data import Run, kind_of
+from .report_graph import lengths_of
 from .report_nesting import outer_of, without_inner
 
 _BINS = 32
@@ -37,7 +38,7 @@ def types_of(run: Run, columns: Columns, path: list[int]) -> list[TaskType]:
     seconds = own_seconds(columns)
     tasks = columns.tasks
     path_seconds = np.zeros(len(seconds))
-    path_seconds[path] = (np.array(tasks.end) - np.array(tasks.begin))[path] * 1e-9
+    path_seconds[path] = lengths_of(tasks, round(run.since * 1e9))[path] * 1e-9
     seconds[np.array(tasks.end, dtype=np.int64) <= run.since * 1e9] = np.nan
     known = seconds[~np.isnan(seconds)]
     within = (float(known[known > 0].min(initial=1e-3)), float(known.max(initial=1e-3)))

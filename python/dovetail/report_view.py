@@ -73,7 +73,7 @@ def _read(trace: Path, title: str, admission: dict[str, Any] | None) -> View:
 
 def make(run: Run, columns: Columns, title: str) -> View:
     """The view of what has been read."""
-    graph = report_graph.find(columns.tasks)
+    graph = report_graph.find(columns.tasks, round(run.since * 1e9))
     types = report_types.types_of(run, columns, graph.path)
     advice = report_advice.advise(report_advice.Evidence(run, columns, graph, types))
     return View(title, run, columns, graph, types, report_figures.draw_all(run, title), advice)
