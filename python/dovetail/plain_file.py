@@ -19,13 +19,13 @@ def _opened(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags | _GUARDED, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise OSError(error.errno, "it is a symbolic link") from error
+            raise OSError(error.errno, "it is a symbolic link", str(path)) from error
         if error.errno == errno.ENXIO:
-            raise OSError(error.errno, "it is a pipe, not a regular file") from error
+            raise OSError(error.errno, "it is a pipe, not a regular file", str(path)) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return descriptor
 
 

@@ -19,6 +19,7 @@ _LEAST_SHARE = 0.10  # of the run: below, it is not worth a change of the progra
 # Bodies that take turns at one thing: each uses the processor for about the share that turns give it.
 _TURNS = (0.7, 1.35)
 _LEAST_AT_ONCE = 1.3
+_MANY_BUSY, _AT_ONCE = 0.7, 1.5  # of a serial program: share of the workers' time at most, and bodies at a time
 _MANY, _SHORT = 1000, 10e-6  # tasks, and seconds: less than a task of Python costs several times
 
 
@@ -87,12 +88,28 @@ def advise(evidence: Evidence) -> str:
     best = max(found, key=lambda advice: advice.seconds, default=None)
     if best is not None and best.seconds >= _LEAST_SHARE * length:
         return best.text
+    if _is_serial(evidence):
+        idle = length - evidence.run.computed - evidence.run.blocked
+        return (
+            f"{_share(idle, length)} of the workers' time they had no task to run, though no chain of dependent tasks explains it: make all tasks "
+            "first, then ask for their results."
+        )
     told = f"Nothing stands out: workers computed {_share(evidence.run.computed, length)} of the time"
     if evidence.types:
         longest = evidence.types[0]
         total = sum(one.total for one in evidence.types)
         told += f", and `{longest.name}` takes {_share(longest.total, total)} of the tasks' time"
     return told + "."
+
+
+def _is_serial(evidence: Evidence) -> bool:
+    """Workers have little to do because the program makes its tasks one after the other, not because one task is long."""
+    run = evidence.run
+    busy = run.computed + run.blocked
+    tasks = [one for one in evidence.types if not one.is_io]
+    if run.workers < 2 or not tasks or run.goes_on_elsewhere or busy >= _MANY_BUSY * run.length:
+        return False
+    return busy * run.workers < _AT_ONCE * run.length and max(one.longest for one in tasks) < run.length / 2
 
 
 def _share(part: float, whole: float) -> str:
@@ -143,7 +160,7 @@ def _interpreter(evidence: Evidence) -> Advice | None:
     longest = max(turns, key=lambda name: turns[name], default=evidence.types[0].name if evidence.types else "")
     return Advice(
         seconds,
-        f"Bodies waited {_share(seconds, busy)} of their time for the interpreter, `{longest}` most: give it "
+        f"Bodies took turns for {_share(seconds, busy)} of their time, as they do that wait for the interpreter, `{longest}` most: give it "
         "`process=True`, or run the program with a free-threaded Python.",
     )
 
@@ -216,7 +233,7 @@ def _io_alone(evidence: Evidence) -> Advice | None:
     noun = f"`{longest[1]}`" if longest[0] == "I/O task" else f"`{longest[1]}` of files"
     return Advice(
         seconds,
-        f"{_share(seconds, run.length)} of the time nothing but {noun} went on: start it earlier, or give the workers tasks that do not wait for it.",
+        f"{_share(seconds, run.length)} of the time no worker ran a task while {noun} went on: start it earlier, or give the workers tasks that do not wait for it.",
     )
 
 

@@ -108,7 +108,7 @@ def draw_timeline(run: Run, title: str) -> bytes:
             for color, bars in by_color.items():
                 axes.broken_barh(bars, (row - 0.42, 0.84), facecolors=color, edgecolors="white", linewidth=0.15)
         axes.set_yticks(range(len(rows)), [lane.name for lane in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_ylim(max(1, len(rows)) - 0.5, -0.5)
         axes.set_xlim(0, max(run.end, 1e-9))
         axes.set_xlabel("s", fontsize=8)
         left_out = len(run.lanes) + len(run.requests) - len(rows)

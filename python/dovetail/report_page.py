@@ -78,6 +78,8 @@ def _overlap(run: Run) -> list[list[Any]]:
 def _path(view: View) -> str:
     """The critical path in a sentence."""
     graph, run = view.graph, view.run
+    if not view.columns.tasks.accesses and len(view.columns.tasks):
+        return "The trace does not say what tasks access, so that there is no critical path to show: run the program with DOVETAIL_TRACE_ACCESSES=1."
     if not graph.path:
         return "The trace has no dependencies between tasks, so that there is no critical path to show."
     seconds = graph.length * 1e-9
@@ -86,7 +88,8 @@ def _path(view: View) -> str:
     count = len(graph.path)
     return (
         f"The critical path is {seconds:.3f} s long, {_share_of(seconds, run.length)} of the run: "
-        f"{count} {'task, which waits' if count == 1 else 'tasks, each of which waits'} for the one before. By type: {told}."
+        f"{'one task, which waits for none' if count == 1 else f'{count} tasks, each of which waits for the one before'}. By type: {told}."
+        f"{' It is of one rank, and follows no message.' if run.ranks > 1 else ''}"
     )
 
 

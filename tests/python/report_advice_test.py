@@ -47,7 +47,7 @@ def test_io_that_nothing_hides_is_named() -> None:
     trace.io_task(0, "fsync 1", 2, 6)
     trace.io_task(1, "fsync 2", 5, 9.4)
     trace.request(0, "pread", 9, 9.5)
-    assert advice(trace).startswith("64 % of the time nothing but `fsync` went on: ")
+    assert advice(trace).startswith("64 % of the time no worker ran a task while `fsync` went on: ")
     # Where a computing task runs beside it, it is hidden.
     trace.task(0, "more", 3, 9)
     trace.facts |= {"compute_s": 9, "computing_s": 9, "hidden_s": 7}
@@ -59,7 +59,7 @@ def test_requests_that_nothing_hides_are_named() -> None:
     trace.task(0, "sum", 0, 3)
     trace.request(0, "pread", 3, 8)
     trace.request(0, "pwrite", 8, 10)
-    assert advice(trace).startswith("50 % of the time nothing but `pread` of files went on: ")
+    assert advice(trace).startswith("50 % of the time no worker ran a task while `pread` of files went on: ")
 
 
 def test_bodies_that_take_turns_at_the_interpreter() -> None:
@@ -68,7 +68,7 @@ def test_bodies_that_take_turns_at_the_interpreter() -> None:
         trace.task(worker, f"parse {worker}", 0, 10, processor_us=5e6)
     trace.wait(0, 0, 0.005)
     assert advice(trace).startswith(
-        "Bodies waited 50 % of their time for the interpreter, `parse` most: give it `process=True`"
+        "Bodies took turns for 50 % of their time, as they do that wait for the interpreter, `parse` most: give it `process=True`"
     )
     # The same without the interpreter is a task that blocks.
     trace.events.pop()
@@ -197,7 +197,9 @@ def test_bodies_inside_of_others_take_turns_as_one_worker() -> None:
         trace.task(worker, "child", 0.001, 9.999, processor_us=5e6)
         trace.task(worker, "parent", 0, 10, processor_us=5e6)
     trace.wait(0, 0, 0.005)
-    assert advice(trace).startswith("Bodies waited 50 % of their time for the interpreter, `child` most")
+    assert advice(trace).startswith(
+        "Bodies took turns for 50 % of their time, as they do that wait for the interpreter, `child` most"
+    )
 
 
 def test_short_tasks_count_as_what_they_cost() -> None:
@@ -207,7 +209,25 @@ def test_short_tasks_count_as_what_they_cost() -> None:
         trace.task(0, "tiny", number * 1e-5, number * 1e-5 + 1e-6)
     trace.task(0, "sum", 0.02, 3)
     trace.io_task(0, "fsync", 3, 9.4)
-    assert advice(trace).startswith("64 % of the time nothing but `fsync` went on")
+    assert advice(trace).startswith("64 % of the time no worker ran a task while `fsync` went on")
+
+
+def test_tasks_one_after_the_other_without_a_reason() -> None:
+    """As in a program that asks for each result before it makes the next task."""
+    trace = MadeTrace(8, total_s=10, compute_s=1.25, computing_s=10)
+    for number in range(10):
+        trace.task(number % 8, f"step {number}", number, number + 1)
+    assert advice(trace).startswith("88 % of the workers' time they had no task to run, though")
+    # One task that takes long is another matter: nothing can be made earlier.
+    uneven = MadeTrace(2, total_s=10, compute_s=6, computing_s=10)
+    uneven.task(0, "solve", 0, 10)
+    uneven.task(1, "sum", 0, 2)
+    assert advice(uneven).startswith("Nothing stands out")
+    # So are tasks that go on at the same time.
+    many = MadeTrace(8, total_s=10, compute_s=2.5, computing_s=10)
+    for number in range(20):
+        many.task(number % 2, f"step {number}", number // 2, number // 2 + 1)
+    assert advice(many).startswith("Nothing stands out")
 
 
 def test_nothing_stands_out() -> None:
@@ -297,7 +317,7 @@ with dt.Runtime(workers=2):
     [
         (BLOCKS, r"`fetch` held workers \d+ % of the time without using the processor"),
         (OUTSIDE, r"\d+ % of the time no task ran, no I/O was in flight and no message outstanding: .* earlier\.$"),
-        (ALONE, r"\d+ % of the time nothing but `archive` went on"),
+        (ALONE, r"\d+ % of the time no worker ran a task while `archive` went on"),
     ],
     ids=["blocks", "outside", "alone"],
 )  # fmt: skip
@@ -325,6 +345,9 @@ def test_a_real_run_of_bodies_that_take_turns(tmp_path: Path) -> None:
         used = sum(event["args"]["processor_us"] for event in slices)
         begin, end = min(event["ts"] for event in slices), max(event["ts"] + event["dur"] for event in slices)
         if used > 0.8 * (end - begin):
-            assert re.match(r"Bodies waited \d+ % of their time for the interpreter, `parse` most", told), told
+            assert re.match(
+                r"Bodies took turns for \d+ % of their time, as they do that wait for the interpreter, `parse` most",
+                told,
+            ), told
             return
     pytest.skip("other programs use the processors: what bodies wait for cannot be told apart")

@@ -72,6 +72,7 @@ def test_page_picture_and_trace(tmp_path: Path) -> None:
     assert slices.count("compute") == 12 and slices.count("checkpoint") == 12
     (device,) = document["otherData"]["admission"]["devices"]
     assert device["tasks"] == 12
+    assert document["otherData"]["elsewhere"] is False
 
     assert (tmp_path / "out.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     text = page.read_text()
@@ -145,19 +146,17 @@ def test_a_report_follows_no_link(tmp_path: Path, name: str) -> None:
 ELSEWHERE = {
     "process": "dt.task(process=True)(len)('word').result()",
     "async": "async def wait():\n    return 1\ndt.task(wait)().result()",
-    "neither": "dt.task(len)('word').result()",
 }
 
 
 @pytest.mark.parametrize("where", ELSEWHERE)
-def test_a_trace_says_whether_tasks_went_on_elsewhere(tmp_path: Path, where: str) -> None:
+def test_a_trace_says_that_tasks_went_on_elsewhere(tmp_path: Path, where: str) -> None:
     program = tmp_path / "app.py"
     program.write_text(f"import dovetail as dt\n{ELSEWHERE[where]}\n")
     done = run("--report", tmp_path / "out.html", program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "out.trace.json").read_text())["otherData"]["elsewhere"] is (where != "neither")
-    told = "only what starts them is shown"
-    assert (told in (tmp_path / "out.html").read_text()) is (where != "neither")
+    assert json.loads((tmp_path / "out.trace.json").read_text())["otherData"]["elsewhere"] is True
+    assert "only what starts them is shown" in (tmp_path / "out.html").read_text()
 
 
 WAITS = """
@@ -353,17 +352,56 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
         report_view.read(tmp_path / "bad.json", "bad")
 
 
+def test_the_critical_path_in_words(tmp_path: Path) -> None:
+    from dovetail import report_page, report_view
+
+    def told(trace: MadeTrace) -> str:
+        return report_page._path(report_view.read(trace.write(tmp_path / "a.json"), "a"))
+
+    trace = MadeTrace(2, total_s=10)
+    assert told(trace).startswith("The trace has no dependencies")
+    trace.task(0, "a", 0, 6)
+    assert "DOVETAIL_TRACE_ACCESSES=1" in told(trace)
+    trace.task(0, "a", 0, 6, "out 'memory' [0, 8)")
+    assert told(trace).startswith("The trace has no dependencies")
+    trace.task(1, "b", 0, 2, "out 'memory' [8, 16)")
+    trace.task(1, "c", 2, 3, "in 'memory' [8, 16)")
+    assert "one task, which waits for none. By type" in told(trace)
+    trace.task(1, "d", 6, 9, "in 'memory' [0, 8)")
+    assert "2 tasks, each of which waits for the one before. By type" in told(trace)
+    trace.facts["ranks"] = [{"workers": 2, "total_s": 10}] * 2
+    assert told(trace).endswith("It is of one rank, and follows no message.")
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_an_error_of_a_file_names_it(tmp_path: Path, kind: str) -> None:
+    from dovetail.plain_file import open_to_read
+
+    path = tmp_path / "odd.json"
+    if kind == "link":
+        path.symlink_to(tmp_path)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(OSError, match="it is ") as raised:
+        open_to_read(path)
+    assert raised.value.filename == str(path)
+
+
 @pytest.mark.parametrize(
     "words, told",
     [
         (["bad.json"], "bad.json is no trace of Dovetail"),
         (["none.json"], "none.json: No such file"),
+        (["link.json"], "link.json: it is a symbolic link"),
         (["a", "b", "c"], "3 traces were given"),
         (["bad.json", "-o", "page.txt"], "must end with .html"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_show(tmp_path: Path, words: list[str], told: str) -> None:
     (tmp_path / "bad.json").write_text("no JSON")
+    (tmp_path / "link.json").symlink_to("bad.json")
     done = hangs.run([sys.executable, "-m", "dovetail.cli", "report", *words], timeout=100, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert told in done.stderr and "Traceback" not in done.stderr
