@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
+from urllib.parse import quote
 
 import typer
 
@@ -77,7 +78,7 @@ def write(trace: Path, page: Path, title: str, memory: Memory) -> list[Path]:
     report_trace.copy(trace, kept, {"admission": admission, "elsewhere": elsewhere}, memory.since)
     view = report_view.read(kept, title)
     write_bytes(picture, view.drawn.timeline)
-    links = {"picture": picture.name, "trace": kept.name}
+    links = {"picture": quote(picture.name), "trace": quote(kept.name)}
     write_bytes(page, report_page.compose([view], title, links).encode("utf-8", "replace"))
     return [page, picture, kept]
 
@@ -91,7 +92,7 @@ def write_of_traces(traces: list[Path], page: Path) -> None:
     if len(set(names)) < len(names):
         names = [str(trace) for trace in traces]
     views = [report_view.read(trace, name) for trace, name in zip(traces, names, strict=True)]
-    links = {"trace": os.path.relpath(traces[0], page.parent)} if len(traces) == 1 else {}
+    links = {"trace": quote(os.path.relpath(traces[0], page.parent))} if len(traces) == 1 else {}
     write_bytes(page, report_page.compose(views, " and ".join(names), links).encode("utf-8", "replace"))
 
 

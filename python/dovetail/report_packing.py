@@ -78,7 +78,7 @@ def _run(writer: _Writer, run: PackedRun) -> dict[str, Any]:
     columns = run.columns
     names = columns.names.texts()
     kinds = {kind: number for number, kind in enumerate(run.kinds)}
-    kind_of_name = np.array([kinds.get(kind_of(name), len(kinds)) for name in names], dtype="<u2")
+    kind_of_name = _smallest(np.array([kinds.get(kind_of(name), len(kinds)) for name in names], dtype="<u4"))
     path = np.array(run.graph.path, dtype="<u4")
     # By the task that depends, so that the differences are small.
     edges = np.array(run.graph.edges, dtype="<i8").reshape(-1, 2)

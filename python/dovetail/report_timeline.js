@@ -15,15 +15,28 @@ const FACTS = {
   process: "process", not_taken: "was never taken",
 };
 
+const YES = /^(still_|not_taken)/;
+const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]];
+
+// Four digits, or all of those before the point.
+function number(value) { return Math.abs(value) >= 1000 ? String(Math.round(value)) : value.toPrecision(4); }
+
 function duration(nanoseconds) {
-  for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]])
-    if (Math.abs(nanoseconds) >= size) return `${(nanoseconds / size).toPrecision(4)} ${unit}`;
+  for (const [unit, size] of UNITS)
+    if (Math.abs(nanoseconds) >= size) return `${number(nanoseconds / size)} ${unit}`;
   return `${Math.round(nanoseconds)} ns`;
+}
+
+// A time of the run, so exact that two that differ by `step` are told apart.
+function moment(nanoseconds, step) {
+  const [unit, size] = UNITS.find(one => Math.abs(nanoseconds) >= one[1]) || ["ns", 1];
+  const value = nanoseconds / size, digits = size === 1 ? 0 : Math.min(9, Math.ceil(Math.log10(size / step)));
+  return `${value.toFixed(Math.max(0, digits, size === 1 ? 0 : 3 - Math.floor(Math.log10(Math.abs(value)))))} ${unit}`;
 }
 
 function size(bytes) {
   for (const [unit, one] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]])
-    if (bytes >= one) return `${(bytes / one).toPrecision(4)} ${unit}`;
+    if (bytes >= one) return `${number(bytes / one)} ${unit}`;
   return `${bytes} B`;
 }
 
@@ -74,6 +87,7 @@ class Timeline {
 
   get plot() { return Math.max(50, this.width - LABELS); }
   xOf(time) { return LABELS + (time - this.view[0]) / (this.view[1] - this.view[0]) * this.plot; }
+  momentOf(time) { return moment(time, (this.view[1] - this.view[0]) / this.plot); }
   timeOf(x) { return this.view[0] + (x - LABELS) / this.plot * (this.view[1] - this.view[0]); }
 
   draw() {
@@ -314,12 +328,12 @@ class Timeline {
 
   // Pairs of what is known of a row.
   describe({run, rows, row, category, task}) {
-    const lines = [["starts at", duration(rows.begin[row])], ["length", duration(rows.length[row])]];
+    const lines = [["starts at", this.momentOf(rows.begin[row])], ["length", duration(rows.length[row])]];
     if (category === "failure") lines.pop();
     for (const key in rows.facts) {
       const value = rows.facts[key][row];
       if (Number.isNaN(value)) continue;
-      const text = rows.texts.has(key) ? run.names[value] : key.endsWith("_us") ? duration(value * 1e3) : key === "bytes" ? size(value) : String(value);
+      const text = rows.texts.has(key) ? run.names[value] : key.endsWith("_us") ? duration(value * 1e3) : key === "bytes" ? size(value) : YES.test(key) ? "yes" : String(value);
       lines.push([FACTS[key] || key, text]);
     }
     if (task && run.onPath[task]) lines.push(["critical path", "yes"]);
@@ -328,7 +342,7 @@ class Timeline {
 
   showTip(found, x, y) {
     const {tip} = this;
-    tip.hidden = !found || (!found.rows && !found.strip.values);
+    tip.hidden = !found || (!found.rows && (!found.strip.values || x < LABELS));
     if (tip.hidden) return;
     tip.replaceChildren();
     const title = document.createElement("b");
@@ -344,7 +358,7 @@ class Timeline {
       const value = found.strip.values[Math.floor(x - LABELS)];
       title.textContent = found.strip.title || found.strip.group.title;
       const line = document.createElement("div");
-      line.textContent = `at ${duration(this.timeOf(x))}: ${value === undefined ? "" : value.toPrecision(3)}`;
+      line.textContent = `at ${this.momentOf(this.timeOf(x))}: ${value === undefined ? "" : Number(number(value))}`;
       tip.append(line);
     }
     const box = this.scroller.getBoundingClientRect();
@@ -379,7 +393,7 @@ class Timeline {
       const line = add("div", `${words} ${others.length} task${others.length === 1 ? "" : "s"}${others.length ? ": " : ""}`);
       for (const other of others.slice(0, 12)) {
         const rows = chosen.run.rows.task, row = chosen.run.first[other + 1];
-        if (row >= 0) add("button", `${chosen.run.names[rows.name[row]]} at ${duration(rows.begin[row])}`, line).onclick = () => this.chooseTask(chosen.run, other);
+        if (row >= 0) add("button", `${chosen.run.names[rows.name[row]]} at ${this.momentOf(rows.begin[row])}`, line).onclick = () => this.chooseTask(chosen.run, other);
       }
       if (others.length > 12) add("span", ` and ${others.length - 12} more`, line);
     }
@@ -435,6 +449,7 @@ class Timeline {
         this.choose(found);
       }
     });
+    this.canvas.addEventListener("pointercancel", () => { held = null; });
     this.canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
     this.canvas.addEventListener("dblclick", event => {
       const found = this.find(...place(event));

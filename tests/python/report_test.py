@@ -352,6 +352,37 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
         report_view.read(tmp_path / "bad.json", "bad")
 
 
+def test_a_link_is_a_url(tmp_path: Path) -> None:
+    from dovetail.report import write_of_traces
+
+    trace = MadeTrace(1, total_s=1).write(tmp_path / "javascript:50% of #1?.json")
+    write_of_traces([trace], tmp_path / "out.html")
+    links = Links()
+    links.feed((tmp_path / "out.html").read_text())
+    assert "javascript%3A50%25%20of%20%231%3F.json" in links.found
+
+
+def test_a_page_holds_any_number_of_task_types() -> None:
+    import base64
+    import zlib
+
+    import numpy as np
+    from dovetail.report_columns import Columns
+    from dovetail.report_graph import Graph
+    from dovetail.report_packing import PackedRun, pack
+
+    kinds = ["".join(chr(97 + int(digit, 16)) for digit in f"{number:05x}") for number in range(66_000)]
+    columns = Columns()
+    for name in [*kinds, "pread"]:
+        columns.names.number_of(name)
+    raw = zlib.decompress(base64.b64decode(pack([PackedRun("a", 1, 1, columns, Graph(), kinds)])))
+    size = int.from_bytes(raw[:4], "little")
+    (run_,) = json.loads(raw[4 : 4 + size])["runs"]
+    place = run_["kindOfName"]
+    numbers = np.frombuffer(raw, "<" + place["type"], place["count"], 4 + size + place["at"])
+    assert list(numbers) == list(range(66_001))
+
+
 def test_the_critical_path_in_words(tmp_path: Path) -> None:
     from dovetail import report_page, report_view
 

@@ -166,6 +166,20 @@ def test_the_mouse_is_told_what_is_below_it(page: Path) -> None:
             assert words in it.tip(), (words, it.tip())
         it.page.mouse("mouseMoved", *it.place("messages", 2))
         assert "at 2.000 s: 1" in it.tip()
+        # Beside the strip there is no time.
+        x, y = it.place("messages", 0)
+        it.page.mouse("mouseMoved", x - 100, y)
+        assert it.tip() == ""
+
+
+def test_numbers_are_written_out_and_times_told_apart(page: Path) -> None:
+    with shown(page) as it:
+        assert it.value("[duration(12345e9), duration(1.5e6), size(123456e9), number(0.5)]") == [
+            "12345 s", "1.500 ms", "123456 GB", "0.5000"
+        ]  # fmt: skip
+        assert it.value("[moment(1234567e6, 1e6), moment(1234e9, 1e12), moment(0, 1), moment(2.5e9, 1e7)]") == [
+            "1234.567 s", "1234 s", "0 ns", "2.500 s"
+        ]  # fmt: skip
 
 
 def test_a_chosen_task_shows_its_dependencies_and_the_critical_path_is_marked(page: Path) -> None:
