@@ -175,7 +175,7 @@ def _blocked(evidence: Evidence) -> Advice | None:
     return Advice(
         seconds,
         f"`{most.name}` held workers {_share(most.blocked / evidence.run.workers, evidence.run.length)} of the time without using the "
-        "processor: make it an I/O task if it waits for files or other programs, or split off what waits.",
+        "processor: make it an I/O task (in Python with `@dt.io`) if it waits for files or other programs, or split off what waits.",
     )
 
 

@@ -14,21 +14,29 @@ from .report_types import TaskType
 from .report_view import View
 
 _COLUMNS_OF_TYPES = [
-    "task type", "runs as", "tasks", "total, s", "share of all tasks", "median, ms", "90 % take at most, ms", "longest, ms",
+    "task type", "on", "tasks", "total, s", "share of all tasks", "median, ms", "90 % take at most, ms", "longest, ms",
     "blocked, s", "on the critical path, s"
 ]  # fmt: skip
 _COLUMNS_OF_DEVICES = ["device", "tasks", "MB", "busy, s", "MB/s", "most at once", "bandwidth, MB/s"]
-_COLUMNS_OF_CONSTRAINTS = ["task type", "constraint", "tasks", "learning", "last, MB/s", "at once", "registry"]
+_COLUMNS_OF_CONSTRAINTS = [
+    "task type",
+    "constraint",
+    "tasks",
+    "learning",
+    "last, MB/s",
+    "at once",
+    "seconds of each constraint tried",
+]
 
 
 def _share_of(seconds: float, whole: float) -> str:
-    return f"{seconds / max(whole, 1e-9):.0%}"
+    return f"{100 * seconds / max(whole, 1e-9):.0f} %"
 
 
 def _types(types: list[TaskType]) -> list[list[Any]]:
     whole = sum(one.total for one in types)
     return [
-        [one.name, "I/O" if one.is_io else "compute", one.tasks, f"{one.total:.3f}", _share_of(one.total, whole), f"{1e3 * one.median:.3f}",
+        [one.name, "I/O threads" if one.is_io else "workers", one.tasks, f"{one.total:.3f}", _share_of(one.total, whole), f"{1e3 * one.median:.3f}",
          f"{1e3 * one.most:.3f}", f"{1e3 * one.longest:.3f}", "-" if one.is_io else f"{one.blocked:.3f}",
          f"{one.on_path:.3f}" if one.on_path else "-"]
         for one in types

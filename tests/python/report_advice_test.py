@@ -37,7 +37,7 @@ def test_a_task_that_blocks_becomes_an_io_task() -> None:
     trace.task(1, "checkpoint 2", 1, 5, processor_us=0.2e6)
     trace.task(1, "sum", 5, 10)
     assert advice(trace) == (
-        "`checkpoint` held workers 68 % of the time without using the processor: make it an I/O task if it waits for files or other programs, or split off what waits."
+        "`checkpoint` held workers 68 % of the time without using the processor: make it an I/O task (in Python with `@dt.io`) if it waits for files or other programs, or split off what waits."
     )
 
 

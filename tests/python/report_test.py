@@ -87,8 +87,8 @@ def test_page_picture_and_trace(tmp_path: Path) -> None:
         "Timeline",
     ):
         assert words in text, words
-    assert re.search(r"<td>checkpoint</td><td>I/O</td><td>12</td>", text)
-    assert re.search(r"<td>compute</td><td>compute</td><td>12</td>", text)
+    assert re.search(r"<td>checkpoint</td><td>I/O threads</td><td>12</td>", text)
+    assert re.search(r"<td>compute</td><td>workers</td><td>12</td>", text)
     pictures = text.count("<svg") - text.count('<svg class="distribution"')
     assert pictures == 3  # split, throughput, constraint
     assert text.count('<svg class="distribution"') == 2
@@ -307,8 +307,8 @@ def test_communication_has_a_row_of_the_overlap_where_there_is_some() -> None:
     assert row not in page_of(run_)
     run_.communication, run_.communication_hidden = 2.0, 1.5
     page = page_of(run_)
-    assert row + "<td>2.000</td><td>1.500</td><td>0.500</td><td>75%</td>" in page
-    assert "<td>I/O</td><td>1.000</td><td>0.250</td><td>0.750</td><td>25%</td>" in page
+    assert row + "<td>2.000</td><td>1.500</td><td>0.500</td><td>75 %</td>" in page
+    assert "<td>I/O</td><td>1.000</td><td>0.250</td><td>0.750</td><td>25 %</td>" in page
 
 
 def test_names_of_the_program_are_text_on_the_page() -> None:
@@ -317,9 +317,9 @@ def test_names_of_the_program_are_text_on_the_page() -> None:
     page = page_of(run_, "a & b", trace='it"s.json', picture="it's.png")
     for tag in ("<b>why", "<em>", "<u>"):
         assert tag not in page, tag
-    assert "<td>&lt;u&gt;</td><td>compute</td><td>1</td>" in page
+    assert "<td>&lt;u&gt;</td><td>workers</td><td>1</td>" in page
     assert "<li>&lt;b&gt;why&lt;/b&gt;</li>" in page
-    assert "<b>50%</b>of workers waiting for &lt;i&gt;" in page
+    assert "<b>50 %</b>of workers waiting for &lt;i&gt;" in page
     assert "<title>a &amp; b</title>" in page
     assert "<svg>split</svg>" in page
     assert "lost 3 older events" in page

@@ -196,8 +196,8 @@ def test_a_chosen_task_shows_its_dependencies_and_the_critical_path_is_marked(pa
         assert it.color("worker 1", 1, 2) != "000000"
         assert it.value("Array.from(timeline.runs[0].path).join()") == "0,2,3"
         text = it.value("document.body.innerText")
-        assert "The critical path is 8.000 s long, 80% of the run: 3 tasks" in text
-        assert "69% sum, 31% reduce" in text
+        assert "The critical path is 8.000 s long, 80 % of the run: 3 tasks" in text
+        assert "69 % sum, 31 % reduce" in text
 
 
 def test_wheel_drag_and_keys_move_the_view(page: Path) -> None:
