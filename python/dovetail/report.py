@@ -68,7 +68,7 @@ def _files(page: Path) -> tuple[Path, Path, Path]:
 
 def write(trace: Path, page: Path, title: str, memory: Memory) -> list[Path]:
     """Writes page, picture and trace, and returns their paths. `trace` is what the runtime wrote, `memory` what the program had. Raises OSError."""
-    from . import _core, asynchronous, processes, report_page, report_trace, report_view
+    from . import _core, asynchronous, processes, report_figures, report_page, report_trace, report_view
     from .plain_file import write_bytes
 
     page, picture, kept = _files(page)
@@ -77,7 +77,7 @@ def write(trace: Path, page: Path, title: str, memory: Memory) -> list[Path]:
     elsewhere = processes.was_used() or asynchronous.was_used()
     report_trace.copy(trace, kept, {"admission": admission, "elsewhere": elsewhere}, memory.since)
     view = report_view.read(kept, title)
-    write_bytes(picture, view.drawn.timeline)
+    write_bytes(picture, report_figures.draw_timeline(view.run, title))
     links = {"picture": quote(picture.name), "trace": quote(kept.name)}
     write_bytes(page, report_page.compose([view], title, links).encode("utf-8", "replace"))
     return [page, picture, kept]

@@ -82,6 +82,8 @@ def advise(evidence: Evidence) -> str:
         _blocked, _interpreter, _io_alone, _messages_alone, _outside, _chain, _short
     ]  # fmt: skip
     length = evidence.run.length
+    if not evidence.run.facts.get("workers") and "task" not in evidence.columns.rows:
+        return "The trace has no tasks and no workers: it says what was read and written, and when."
     if evidence.run.ranks > 1 and evidence.run.facts.get("lost_events", 0):
         return "Ranks lost older events, and each another part of the run: no advice follows. Set DOVETAIL_TRACE_EVENTS higher."
     found = [advice for rule in rules if (advice := rule(evidence)) is not None]

@@ -1,4 +1,4 @@
-"""The pictures of a report: the timeline as PNG, everything as SVG."""
+"""The pictures of a report: those on the page as SVG, the timeline beside it as PNG."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _MOST_SLICES = 6000  # in one lane; what is narrower than a pixel then is drawn 
 
 @dataclass
 class Drawn:
-    """SVG texts, and one PNG."""
+    """SVG texts."""
 
     split: str = ""
-    timeline: bytes = b""
     throughput: list[tuple[str, str]] = field(default_factory=list)  # device, picture
     constraints: list[tuple[str, str]] = field(default_factory=list)  # title, picture
 
@@ -37,19 +36,19 @@ def _pyplot() -> Any:
 
 
 @contextmanager
-def _axes(width: float, height: float, answer: list[Any]) -> Iterator[Any]:
+def _axes(width: float, height: float, answer: list[Any], is_file: bool = False) -> Iterator[Any]:
+    """`answer`: gets the picture, as SVG, or as PNG if it is a file of its own."""
     pyplot = _pyplot()
     figure, axes = pyplot.subplots(figsize=(width, height), layout="constrained")
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8, colors=INK)
     yield axes
-    text = io.StringIO()
-    figure.savefig(text, format="svg")
     picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=144)
+    figure.savefig(picture, format="png" if is_file else "svg", dpi=144 if is_file else "figure")
     pyplot.close(figure)
+    drawn = picture.getvalue()
     # The text before <svg> is for files of their own.
-    answer[:] = [text.getvalue()[text.getvalue().index("<svg") :], picture.getvalue()]
+    answer[:] = [drawn if is_file else drawn[drawn.index(b"<svg") :].decode()]
 
 
 def draw_split(run: Run) -> str:
@@ -99,7 +98,7 @@ def draw_timeline(run: Run, title: str) -> bytes:
     lanes = run.lanes[:_MOST_LANES]
     requests = run.requests[: max(0, _MOST_LANES - len(lanes))]
     rows = [*lanes, *requests]
-    with _axes(12, 1.2 + 0.27 * max(1, len(rows)), answer) as axes:
+    with _axes(12, 1.2 + 0.27 * max(1, len(rows)), answer, is_file=True) as axes:
         for row, lane in enumerate(rows):
             by_color: dict[str, list[tuple[float, float]]] = {}
             for begin, end, kind in _thinned(lane, run.end / 1500):
@@ -119,7 +118,7 @@ def draw_timeline(run: Run, title: str) -> bytes:
             axes.barh(0, 0, color=REQUEST, label="request in flight")
         if colors or requests:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
-    return bytes(answer[1])
+    return bytes(answer[0])
 
 
 def smoothed(points: list[dict[str, float]], most: int = 60) -> list[dict[str, float]]:
@@ -187,9 +186,9 @@ def draw_constraint(kind: dict[str, Any], until: float) -> str:
     return str(answer[0])
 
 
-def draw_all(run: Run, title: str) -> Drawn:
-    """Everything."""
-    drawn = Drawn(draw_split(run), draw_timeline(run, title))
+def draw_all(run: Run) -> Drawn:
+    """All that is on the page."""
+    drawn = Drawn(draw_split(run))
     for device in run.devices:
         if device.get("throughput"):
             drawn.throughput.append((device["name"], draw_throughput(device)))

@@ -247,7 +247,7 @@ class Timeline {
     return mean.subarray(0, count);
   }
 
-  drawShare(strip, values, most, color) {
+  drawShare(strip, values, most, color, unit = " at once") {
     const {pen} = this, top = most || Math.max(1, ...values), height = strip.height - 4;
     pen.fillStyle = EMPTY;
     pen.fillRect(LABELS, strip.y + 2, this.plot, height);
@@ -260,7 +260,7 @@ class Timeline {
     strip.values = values;
     pen.fillStyle = QUIET;
     pen.font = "10px system-ui, sans-serif";
-    pen.fillText(`up to ${Number(top.toPrecision(3))} at once`, LABELS + 4, strip.y + 9);
+    pen.fillText(`up to ${Number(top.toPrecision(4))}${unit}`, LABELS + 4, strip.y + 9);
   }
 
   drawCounter(strip) {
@@ -271,11 +271,7 @@ class Timeline {
       const at = above(time, this.timeOf(LABELS + x), 0, time.length);
       values[x] = at > 0 ? value[at - 1] : 0;
     }
-    this.drawShare(strip, values, most || 1, "#56b4e9");
-    this.pen.fillStyle = EMPTY;
-    this.pen.fillRect(LABELS, strip.y + 2, 90, 13);
-    this.pen.fillStyle = QUIET;
-    this.pen.fillText(`up to ${Number(most.toPrecision(4))}`, LABELS + 4, strip.y + 9);
+    this.drawShare(strip, values, most, "#56b4e9", "");
   }
 
   stripOf(run, lane) { return this.strips.find(strip => strip.lane === run.lanes[lane]); }

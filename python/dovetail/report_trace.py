@@ -42,7 +42,7 @@ def read(path: Path) -> Trace:
         with open_to_read(path) as file:
             document = json.load(file)
         facts, events = document.get(_FACTS, {}), iter(document["traceEvents"])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UnusableTrace(
             f"{path} is no trace of Dovetail: make one with DOVETAIL_TRACE={path.name} or `dovetail run --report`"
         ) from error
@@ -55,7 +55,7 @@ def _facts_of(line: str) -> dict[str, Any] | None:
         return None
     try:
         facts = json.loads(text[len(_BEGIN) : -len(_END)])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return facts if isinstance(facts, dict) else None
 
@@ -69,7 +69,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 yield json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 if line.endswith("\n"):
                     raise UnusableTrace(f"{path}, line {number}: it is no event of a trace") from None
                 return  # it was cut off here

@@ -59,12 +59,12 @@ def read(trace: Path, title: str, admission: dict[str, Any] | None = None) -> Vi
 def _read(trace: Path, title: str, admission: dict[str, Any] | None) -> View:
     source = report_trace.read(trace)
     columns = Columns()
-    for time, size in source.facts.get("memory", []):
-        columns.count(MEMORY, time, size / 1e6)
     told = admission if admission is not None else source.facts.get("admission", {})
     try:
+        for time, size in source.facts.get("memory", []):
+            columns.count(MEMORY, time, size / 1e6)
         run = read_run(source.document(columns.noted(source.events)), told)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, report_trace.UnusableTrace):
             raise
         raise report_trace.UnusableTrace(f"{trace} is no trace of Dovetail: {type(error).__name__} {error}") from error
@@ -76,4 +76,4 @@ def make(run: Run, columns: Columns, title: str) -> View:
     graph = report_graph.find(columns.tasks, round(run.since * 1e9))
     types = report_types.types_of(run, columns, graph.path)
     advice = report_advice.advise(report_advice.Evidence(run, columns, graph, types))
-    return View(title, run, columns, graph, types, report_figures.draw_all(run, title), advice)
+    return View(title, run, columns, graph, types, report_figures.draw_all(run), advice)

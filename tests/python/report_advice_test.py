@@ -230,6 +230,12 @@ def test_tasks_one_after_the_other_without_a_reason() -> None:
     assert advice(many).startswith("Nothing stands out")
 
 
+def test_a_program_under_a_plan_has_no_workers() -> None:
+    trace = MadeTrace(0, total_s=1)
+    trace.request(0, "pread", 0, 1)
+    assert advice(trace).startswith("The trace has no tasks and no workers")
+
+
 def test_nothing_stands_out() -> None:
     trace = MadeTrace(1, total_s=10, compute_s=9.5, computing_s=9.5)
     trace.task(0, "sum", 0, 9.5)

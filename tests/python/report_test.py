@@ -343,7 +343,14 @@ def test_throughput_is_a_mean_over_stretches_that_are_long_enough() -> None:
     assert total == pytest.approx(40 * 10)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"traceEvents": 3}', '{"traceEvents": [{"ph": "X"}]}', "\x00\xff"])
+_DEEP = "[" * 100_000
+_NO_TRACES = [
+    "", "{}", "[]", '{"traceEvents": 3}', '{"traceEvents": [{"ph": "X"}]}', "\x00\xff", _DEEP,
+    '{"traceEvents": [], "otherData": {"memory": 3}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", _NO_TRACES, ids=range(len(_NO_TRACES)))
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
     from dovetail import report_trace, report_view
 
