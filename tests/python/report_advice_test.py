@@ -110,6 +110,8 @@ def test_a_chain_of_tasks() -> None:
         "A chain of 5 tasks, each of which waits for the one before, takes 100 % of the run, 60 % of it in `step`: shorten or split `step`; "
         "more workers do not help."
     )
+    trace.facts["elsewhere"] = True  # the chain may be longer than the trace says
+    assert advice(trace).startswith("Nothing stands out")
 
 
 def test_tasks_that_are_too_short() -> None:
@@ -125,13 +127,23 @@ def test_lost_events_leave_the_time_before_out() -> None:
     """The sums of a trace begin where the events of all threads are known."""
     trace = MadeTrace(1, total_s=2, compute_s=1.9, computing_s=1.9, lost_events=100_000)
     trace.task(0, "early", 1, 97)
+    trace.task(0, "sum 99", 97, 98)
+    trace.wait(0, 97, 98)
     for number in range(19):
         trace.task(0, f"sum {number}", 98 + number / 10, 98.1 + number / 10, processor_us=1e5)
     trace.lost(0, 98)
     run, columns, _, types = read_trace(trace)
     assert (run.since, run.end, run.length) == (98, 100, 2)
     assert [(one.name, one.tasks) for one in types] == [("sum", 19)] and list(run.kinds) == ["sum"]
+    assert run.waits == {}
     assert advice(trace).startswith("Nothing stands out: workers computed 95 % of the time, and `sum` takes 100 %")
+
+
+def test_a_task_that_goes_on_where_the_sums_begin_covers_what_is_behind() -> None:
+    trace = MadeTrace(1, total_s=2, compute_s=0.5, computing_s=0.5, lost_events=7, elsewhere=False)
+    trace.task(0, "sum", 90, 98.5)
+    trace.lost(0, 98)
+    assert advice(trace).startswith("75 % of the time no task ran")
 
 
 def test_ranks_that_lost_different_parts_get_no_advice() -> None:
@@ -162,6 +174,7 @@ def test_messages_that_nothing_hides() -> None:
     trace.task(0, "sum", 0, 4, paused_for="MPI_Recv")
     trace.message("MPI_Recv", 4, 10)
     assert advice(trace).startswith("60 % of the time a message was outstanding and no worker computed: start it")
+    assert report_advice._covered(report_advice.Evidence(*read_trace(trace))) == 10
 
 
 def test_what_others_take_from_the_processors_does_not_hide_time_outside_of_tasks() -> None:

@@ -170,6 +170,14 @@ def test_a_child_does_not_break_the_chain_of_those_that_its_parent_is_in() -> No
     assert {(0, 1), (1, 3)} <= set(graph.edges)
 
 
+def test_a_child_that_writes_does_not_make_others_forget_who_reads() -> None:
+    trace = MadeTrace(2)
+    trace.task(0, "reader", 0, 2, "in 'memory' [0, 8)")
+    trace.task(1, "child", 0.2, 0.3, "out 'memory' [0, 8)")
+    trace.task(0, "writer", 2, 3, "out 'memory' [0, 8)", waited_for_accesses_us=1.5e6)
+    assert graph_of(trace).edges == [(0, 2)]
+
+
 def test_a_child_that_reads_does_not_order_commutative_tasks() -> None:
     trace = MadeTrace(2)
     trace.task(0, "add", 0, 1, "commutative 'memory' [0, 8)")
