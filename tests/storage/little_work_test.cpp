@@ -333,7 +333,7 @@ TEST_F(LittleWorkTest, LittleIsLeftToOneWorker) {
 }
 
 // Each task reads a block past the page cache, computes for some microseconds and spawns the next one. Nothing can be done beside it, so no worker
-// is woken for it. Where the system interrupts one the chain may move, hence the run with the fewest moves.
+// is woken for it. Where the system interrupts one, or others keep the disk busy, the chain may move, hence the run with the fewest moves.
 TEST_F(LittleWorkTest, AChainOfTransfersStaysWithItsWorker) {
 #if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "no slice is short there";
@@ -347,8 +347,9 @@ TEST_F(LittleWorkTest, AChainOfTransfersStaysWithItsWorker) {
     GTEST_SKIP() << "this file system has no direct I/O";
   }
   file.pwrite(std::vector<std::byte>(4096), 0);
-  std::array<int, 5> all_moves{};
-  for (int& moves : all_moves) {
+  int fewest_moves = links;
+  for (int runs = 0; runs < 20 && fewest_moves > most_moves; ++runs) {
+    int moves = 0;
     Runtime runtime(Options{.workers = 2, .engine = "uring"});
     std::array<std::byte, 4096> block;
     std::thread::id worker;
@@ -369,8 +370,9 @@ TEST_F(LittleWorkTest, AChainOfTransfersStaysWithItsWorker) {
     begin(1);
     runtime.wait();
     std::cerr << "moved " << moves << " times\n";
+    fewest_moves = std::min(fewest_moves, moves);
   }
-  EXPECT_LE(std::ranges::min(all_moves), most_moves);
+  EXPECT_LE(fewest_moves, most_moves);
 }
 
 }  // namespace
