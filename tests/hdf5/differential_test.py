@@ -22,8 +22,14 @@ def run_programs(python: str, folder: Path, environment: dict[str, str], *option
 
 
 def compare(native: Path, dovetail: Path, compared: str = "*") -> None:
-    files = sorted(path.relative_to(native) for path in native.rglob("*") if path.is_file())
-    assert files == sorted(path.relative_to(dovetail) for path in dovetail.rglob("*") if path.is_file())
+    # Where HDF5 itself has failed natively, there is nothing to compare with.
+    given_up = {log.parent.name for log in native.glob("*/log") if '["given up"]' in log.read_text().splitlines()}
+    assert len(given_up) <= 2
+    files, found = (
+        sorted(path.relative_to(top) for path in top.rglob("*") if path.is_file() and path.parent.name not in given_up)
+        for top in (native, dovetail)
+    )
+    assert files == found
     # Logs first: they say which step was answered differently.
     for file in sorted(files, key=lambda path: (path.name != "log", path)):
         if not file.match(compared) or (native / file).read_bytes() == (dovetail / file).read_bytes():

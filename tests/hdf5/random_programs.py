@@ -52,6 +52,11 @@ class Program(Choices):
             ) as error:
                 # Which kind of OSError depends on an errno in a message, which no connector can be asked to keep.
                 log.append([step, "failed", "OSError" if isinstance(error, OSError) else type(error).__name__])
+                if "Read only entry modified" in str(error):
+                    log.append(
+                        ["given up"]
+                    )  # a fault in the metadata cache of HDF5 2.0: from here on all that is written fails
+                    break
         while self.open:
             try:
                 self.open.pop(self.random.randrange(len(self.open))).close()
