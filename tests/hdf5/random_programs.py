@@ -40,16 +40,7 @@ class Program(Choices):
             step = step if self.open or number == 0 else "open_file"
             try:
                 log.append([step, getattr(self, step)()])
-            except (
-                OSError,
-                RuntimeError,
-                ValueError,
-                KeyError,
-                TypeError,
-                IndexError,
-                AttributeError,
-                MemoryError,
-            ) as error:
+            except (OSError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, MemoryError) as error:
                 # Which kind of OSError depends on an errno in a message, which no connector can be asked to keep.
                 log.append([step, "failed", "OSError" if isinstance(error, OSError) else type(error).__name__])
                 if "Read only entry modified" in str(error):
