@@ -11,8 +11,10 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "base/mutex.hpp"
 #include "base/without_signals.hpp"
@@ -122,30 +124,21 @@ struct Seen {
 /// The thread that looks, and what it looks at. It sleeps, without an end, while there is nothing.
 class BlockingObserver {
  public:
-  void enter(BlockingWatch& watch) {
+  void enter(const BlockingWatch& watch) {
     const base::LockGuard lock(mutex_);
     if (!runs_) {
       const base::WithoutSignals none;
       std::thread([this] { look_on(); }).detach();
       runs_ = true;
     }
-    if (first_ == nullptr) {
-      entered_.notify_one();
-    } else {
-      first_->place_ = &watch.next_;
-    }
-    watch.next_ = first_;
-    watch.place_ = &first_;
-    first_ = &watch;
+    watched_.push_back(&watch);
+    entered_.notify_one();
   }
 
   // Returns whether it is to be told what was seen, which is then in `seen`.
-  bool leave(BlockingWatch& watch, Seen& seen) noexcept {
+  bool leave(const BlockingWatch& watch, Seen& seen) noexcept {
     const base::LockGuard lock(mutex_);
-    *watch.place_ = watch.next_;
-    if (watch.next_ != nullptr) {
-      watch.next_->place_ = watch.place_;
-    }
+    std::erase(watched_, &watch);
     BlockingLooks& looks = *watch.looks_;
     if (looks.looks < enough_looks || 2 * looks.waiting <= looks.looks || looks.told.exchange(true)) {
       return false;
@@ -159,13 +152,13 @@ class BlockingObserver {
     for (;;) {
       {
         base::UniqueLock lock(mutex_);
-        while (first_ == nullptr) {
+        while (watched_.empty()) {
           entered_.wait(lock);
         }
       }
       std::this_thread::sleep_for(between_looks);
       const base::LockGuard lock(mutex_);
-      for (BlockingWatch* watch = first_; watch != nullptr; watch = watch->next_) {
+      for (const BlockingWatch* watch : watched_) {
         if (!shares_thread(*watch)) {
           look(*watch);
         }
@@ -173,14 +166,9 @@ class BlockingObserver {
     }
   }
 
-  // Then one of them has paused, and nothing tells which.
+  // If several bodies have begun on one thread, all but one have paused, and nothing tells which.
   bool shares_thread(const BlockingWatch& watch) const REQUIRES(mutex_) {
-    for (const BlockingWatch* other = first_; other != nullptr; other = other->next_) {
-      if (other != &watch && other->thread_ == watch.thread_) {
-        return true;
-      }
-    }
-    return false;
+    return std::ranges::count(watched_, watch.thread_, &BlockingWatch::thread_) > 1;
   }
 
   void look(const BlockingWatch& watch) REQUIRES(mutex_) {
@@ -194,7 +182,7 @@ class BlockingObserver {
 
   base::Mutex mutex_;  // Taken with the interpreter held, and never the other way round.
   base::ConditionVariable entered_;
-  BlockingWatch* first_ GUARDED_BY(mutex_) = nullptr;
+  std::vector<const BlockingWatch*> watched_ GUARDED_BY(mutex_);
   bool runs_ GUARDED_BY(mutex_) = false;
 };
 
@@ -238,8 +226,8 @@ BlockingWatch::BlockingWatch(const Call& call) noexcept : call_(call), looks_(nu
   try {
     thread_ = gettid();
     observer().enter(*this);
-  } catch (const std::system_error&) {
-    thread_ = 0;  // no thread can be made: nobody looks
+  } catch (const std::exception&) {
+    thread_ = 0;  // there is no thread or no memory for it: this body is not looked at
   }
 }
 

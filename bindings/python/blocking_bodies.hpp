@@ -28,9 +28,7 @@ class BlockingWatch {
   const Call& call_;
   BlockingLooks* looks_;  ///< Null: not looked at.
   std::int64_t begun_ = 0;
-  int thread_ = 0;  ///< As the kernel numbers it; 0: not entered.
-  BlockingWatch* next_ = nullptr;
-  BlockingWatch** place_ = nullptr;
+  int thread_ = 0;  ///< As the kernel numbers it; 0: no thread looks at this body.
 };
 
 void bind_blocking_bodies(nanobind::module_& module);

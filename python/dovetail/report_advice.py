@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,40 @@ class Evidence:
         names = [numbers.setdefault(kind_of(name), len(numbers)) for name in self.columns.names.texts()]
         return np.array(names, dtype=np.int64), list(numbers)
 
+    @cached_property
+    def turns(self) -> dict[str, float]:
+        """Task types whose bodies take turns at the interpreter, and how many seconds they held workers without the processor."""
+        if _INTERPRETER not in self.run.waits:
+            return {}
+        slices = self.of("task")
+        slices = slices.only(self.on_workers(slices))
+        if len(slices.begin) == 0:
+            return {}
+        begin, end = slices.begin, slices.end
+        outer = outer_of(slices.lane, begin, end)
+        is_outermost = outer < 0
+        # For each slice, what an equal share of one processor would have given it: the integral of 1 / (how many run).
+        times = np.concatenate([begin[is_outermost], end[is_outermost]])
+        change = np.concatenate([np.ones(len(times) // 2), -np.ones(len(times) // 2)])
+        order = np.lexsort((change, times))
+        times, running = times[order], np.cumsum(change[order])
+        spans = np.diff(times, append=times[-1:])
+        given = np.concatenate([[0.0], np.cumsum(spans / np.maximum(running, 1))[:-1]])
+        # A slice inside of another one lies between two of those times.
+        turn = without_inner(np.interp(end, times, given) - np.interp(begin, times, given), outer)
+        length = (end - begin).astype(np.float64)
+        processor = without_inner(np.where(np.isnan(slices.used), length, slices.used), outer)
+        length = without_inner(length, outer)
+        of_name, kinds = self.kind_of_name()
+        is_known = ~np.isnan(slices.used)
+        kind = of_name[slices.name][is_known]
+        sums = (np.bincount(kind, weights=of[is_known], minlength=len(kinds)) for of in (length, processor, turn))
+        answer = {}
+        for name, held, used, turned in zip(kinds, *(of.tolist() for of in sums), strict=True):
+            if turned > 0 and held / turned >= _LEAST_AT_ONCE and _TURNS[0] <= used / turned <= _TURNS[1]:
+                answer[name] = (held - used) * 1e-9
+        return answer
+
 
 @dataclass
 class Advice:
@@ -118,42 +153,8 @@ def _share(part: float, whole: float) -> str:
     return f"{part / max(whole, 1e-12):.0%}".replace("%", " %")
 
 
-def _turns(evidence: Evidence) -> dict[str, float]:
-    """Task types whose bodies take turns at the interpreter, and how many seconds they held workers without the processor."""
-    if _INTERPRETER not in evidence.run.waits:
-        return {}
-    slices = evidence.of("task")
-    slices = slices.only(evidence.on_workers(slices))
-    if len(slices.begin) == 0:
-        return {}
-    begin, end = slices.begin, slices.end
-    outer = outer_of(slices.lane, begin, end)
-    is_outermost = outer < 0
-    # For each slice, what an equal share of one processor would have given it: the integral of 1 / (how many run).
-    times = np.concatenate([begin[is_outermost], end[is_outermost]])
-    change = np.concatenate([np.ones(len(times) // 2), -np.ones(len(times) // 2)])
-    order = np.lexsort((change, times))
-    times, running = times[order], np.cumsum(change[order])
-    spans = np.diff(times, append=times[-1:])
-    given = np.concatenate([[0.0], np.cumsum(spans / np.maximum(running, 1))[:-1]])
-    # A slice inside of another one lies between two of those times.
-    turn = without_inner(np.interp(end, times, given) - np.interp(begin, times, given), outer)
-    length = (end - begin).astype(np.float64)
-    processor = without_inner(np.where(np.isnan(slices.used), length, slices.used), outer)
-    length = without_inner(length, outer)
-    of_name, kinds = evidence.kind_of_name()
-    is_known = ~np.isnan(slices.used)
-    kind = of_name[slices.name][is_known]
-    sums = (np.bincount(kind, weights=of[is_known], minlength=len(kinds)) for of in (length, processor, turn))
-    answer = {}
-    for name, held, used, turned in zip(kinds, *(of.tolist() for of in sums), strict=True):
-        if turned > 0 and held / turned >= _LEAST_AT_ONCE and _TURNS[0] <= used / turned <= _TURNS[1]:
-            answer[name] = (held - used) * 1e-9
-    return answer
-
-
 def _interpreter(evidence: Evidence) -> Advice | None:
-    turns = _turns(evidence)
+    turns = evidence.turns
     run = evidence.run
     seconds = max(sum(turns.values()) / run.workers, run.waits.get(_INTERPRETER, 0.0))
     busy = run.computed + run.blocked
@@ -168,7 +169,7 @@ def _interpreter(evidence: Evidence) -> Advice | None:
 
 
 def _blocked(evidence: Evidence) -> Advice | None:
-    turns = _turns(evidence)
+    turns = evidence.turns
     waiting = [one for one in evidence.types if not one.is_io and one.name not in turns]
     if not waiting:
         return None

@@ -59,7 +59,9 @@ def find(tasks: Tasks, since: int = 0) -> Graph:
     borders = {space: sorted(points) for space, points in cuts.items()}
     regions: dict[tuple[tuple[int, str], int], _Region] = defaultdict(_Region)
     graph = Graph()
-    longest: dict[int, tuple[int, int]] = {}  # by task: length of the longest chain that it ends, and who is before it
+    longest: dict[
+        int, tuple[int, int]
+    ] = {}  # by task: the length of the longest chain of tasks that ends with it, and the task before it in that chain (-1: none)
     for task, accesses in listed:
         before: set[int] = set()
         for mode, name, begin, end in accesses:
