@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 from collections.abc import Callable
@@ -144,15 +145,19 @@ def _dump(value: Any, parcel: Parcel | None) -> bytes:
 
 
 class _Unpickler(pickle.Unpickler):
-    received: list[Any]
+    array_of: Callable[..., Any]
 
     def find_class(self, module: str, name: str) -> Any:
         if name == "_array_reference" and module == __name__:
-            return self._array
+            # Not a method of this object, which remembers what it returns: the two would keep each other, and the arrays, until a collection of garbage.
+            return self.array_of
         return super().find_class(module, name)
 
-    def _array(self, place: int, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-        return self.received[place].array(dtype, shape, strides, offset)
+
+def _array_of(
+    received: list[Any], place: int, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> Any:
+    return received[place].array(dtype, shape, strides, offset)
 
 
 def load(payload: bytes, files: list[int], *, shared: bool = False) -> Any:
@@ -164,19 +169,20 @@ def load(payload: bytes, files: list[int], *, shared: bool = False) -> Any:
         return pickle.loads(payload)
     from . import shared_memory
 
-    unpickler = _Unpickler(io.BytesIO(payload))
-    unpickler.received = []
+    received: list[Any] = []
     while files:
-        unpickler.received.append(shared_memory.Received(files.pop(0), shared))
+        received.append(shared_memory.Received(files.pop(0), shared))
+    unpickler = _Unpickler(io.BytesIO(payload))
+    unpickler.array_of = functools.partial(_array_of, received)
     try:
         value = unpickler.load()
     except BaseException:
         # A traceback that is kept then keeps no descriptors.
-        for received in unpickler.received:
-            received.file.close()
+        for each in received:
+            each.file.close()
         raise
-    for received in unpickler.received:
-        received.file.close_if_crowded()
+    for each in received:
+        each.file.close_if_crowded()
     return value
 
 

@@ -1,6 +1,7 @@
 """One advisor for several programs: what they share, and what happens when it is not there, is killed, hangs, or is another user's."""
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -209,8 +210,9 @@ class Advisor(Case):
         self.assertEqual((status, output), (0, self.expect(0, 2)))
         self.assertEqual(errors.count(b"\n"), 1, errors)
         self.assertIn(b"the program runs without advice", errors)
-        status, _, errors = self.dovetail("prefetch", "status")
-        self.assertEqual((status, errors.count(b"\n")), (2, 1), errors)
+        # Other programs with a plan may run here: the status is then 0.
+        _, output, errors = self.dovetail("prefetch", "status", "--json")
+        self.assertIsNone(json.loads(output)["advisor"], errors)
 
     def test_only_one_at_a_time_and_a_new_one_after_a_kill(self):
         process = self.start("--stay")

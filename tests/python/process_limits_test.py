@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
 import subprocess
 import sys
+import weakref
 
 import dovetail as dt
 import hangs
@@ -88,6 +90,45 @@ def test_any_number_of_arrays_in_one_call_and_no_descriptor_is_left():
         call()
     later = [seen() for _ in range(4)]
     assert min(later) <= max(first)
+
+
+def test_a_worker_gives_the_memory_of_arguments_back_without_a_collection_of_garbage():
+    @dt.task(process=True)
+    def collect(on):
+        import gc
+
+        (gc.enable if on else gc.disable)()
+
+    @dt.task(process=True)
+    def files_of_arrays():
+        links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+        return sum("dovetail-array" in os.readlink(link) for link in links if os.path.islink(link))
+
+    processes.set_size(1)
+    try:
+        dt.wait(collect(False))
+        assert dt.wait(total(np.ones(5000), np.ones(6000))) == 11000
+        assert dt.wait(files_of_arrays()) == 0
+        dt.wait(collect(True))
+    finally:
+        processes.set_size(0)
+
+
+def test_the_program_gives_the_memory_of_results_back_without_a_collection_of_garbage():
+    @dt.task(process=True)
+    def make():
+        return np.ones(5000)
+
+    gc.collect()
+    gc.disable()
+    try:
+        array = dt.wait(make())
+        gone = weakref.ref(array)
+        del array
+        assert dt.wait(total()) == 0  # the thread that took the array has left it
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_failed_calls_leave_no_descriptor():
