@@ -7,6 +7,7 @@
 
 #include "attempt.hpp"
 #include "blocking_bodies.hpp"
+#include "counts.hpp"
 #include "ending.hpp"
 #include "failure.hpp"
 #include "resolve.hpp"
@@ -50,7 +51,7 @@ Held with_ending(const CallReference& call, PyObject* arguments) {
 }  // namespace
 
 Body::Body(CallReference call) noexcept : call_(std::move(call)) {
-  counts_of(call_->signature->io).made.fetch_add(1, std::memory_order_relaxed);
+  call_->signature->counts->made.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Body::operator()() {

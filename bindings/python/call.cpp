@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/mutex.hpp"
+#include "counts.hpp"
 #include "failure.hpp"
 #include "limit.hpp"
 #include "tasking/pause.hpp"
@@ -57,7 +58,7 @@ void Call::begun() {
     throw IoError(ECANCELED, "the start", signature->label, 0, 0);
   }
   if (task == nullptr) {
-    counts_of(signature->io).running.fetch_add(1, std::memory_order_relaxed);
+    signature->counts->running.fetch_add(1, std::memory_order_relaxed);
   }
   task = tasking::current_task();
   Running& all = running();
@@ -68,7 +69,7 @@ void Call::begun() {
 void Call::completed() noexcept {
   drop(arguments.release());
   drop(keywords.release());
-  Counts& counts = counts_of(signature->io);
+  Counts& counts = *signature->counts;
   counts.completed.fetch_add(1, std::memory_order_relaxed);
   if (has_place) {
     signature->limit->leave();
@@ -115,11 +116,6 @@ Origin current_origin() {
     }
   }
   return call.get() == nullptr ? Origin{} : origin_of(*call);
-}
-
-Counts& counts_of(bool io) noexcept {
-  static Counts counts[2];
-  return counts[io ? 1 : 0];
 }
 
 void for_each_running(const std::function<void(const Call&)>& visit) {

@@ -42,6 +42,8 @@ struct Parameter {
 
 class Limit;
 
+struct Counts;
+
 /// What is the same for all calls of one decorated function.
 struct Signature {
   Held function;
@@ -65,6 +67,7 @@ struct Signature {
   StorageBandwidth storage_bw;  ///< Of an I/O task.
   std::string device;           ///< Of an I/O task; empty: the usual one.
   mutable BlockingLooks blocking;
+  Counts* counts = nullptr;  ///< Of its type of task.
 };
 
 /// Whether the body of a call may still be kept from beginning.
@@ -170,16 +173,6 @@ class CallReference {
 
 /// Calls `visit` for each call whose body has begun and whose task has not ended. The caller holds the interpreter.
 void for_each_running(const std::function<void(const Call&)>& visit);
-/// How many tasks of one kind there were so far in this process.
-struct Counts {
-  std::atomic<std::int64_t> made{0};
-  std::atomic<std::int64_t> running{0};
-  std::atomic<std::int64_t> completed{0};
-  std::atomic<std::int64_t> failed{0};  ///< Of `completed`.
-};
-/// Of I/O tasks, or of all others.
-Counts& counts_of(bool io) noexcept;
-
 /// A file that a task has begun to write and not finished.
 struct IncompleteFile {
   std::string label;  ///< Of the task.

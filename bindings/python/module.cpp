@@ -10,6 +10,7 @@
 #include "base/starter.hpp"
 #include "blocking_bodies.hpp"
 #include "containers.hpp"
+#include "counts.hpp"
 #include "ending.hpp"
 #include "event_source.hpp"
 #include "exit_status.hpp"
@@ -38,6 +39,7 @@ NB_MODULE(core_of_main_interpreter, module) {
   dovetail::python::bind_limit(module);
   dovetail::python::bind_attempt(module);
   dovetail::python::bind_blocking_bodies(module);
+  dovetail::python::bind_counts(module);
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);
   dovetail::python::bind_ending(module);

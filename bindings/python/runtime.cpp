@@ -361,18 +361,6 @@ void bind_runtime(nb::module_& module) {
   module.def("wait", &wait, nb::arg("x").none(), nb::arg("timeout").none() = nb::none(),
              "Waits for futures and for what tasks change, and returns the values.");
   module.def("barrier", &barrier, "Waits for all tasks; in a task, for its children.");
-  module.def(
-      "counts",
-      [] {
-        nb::dict all;
-        for (const bool io : {false, true}) {
-          const Counts& counts = counts_of(io);
-          all[io ? "I/O" : "compute"] =
-              nb::make_tuple(counts.made.load(), counts.running.load(), counts.completed.load(), counts.failed.load());
-        }
-        return all;
-      },
-      "Of each kind of task: how many were made, run at the moment, have completed, and of these have failed.");
   module.def("running", &describe_running,
              "Label, files to be written and state of each task that has begun and not ended: (label, paths).");
   module.def(

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "call.hpp"
+#include "counts.hpp"
 #include "failure.hpp"
 #include "limit.hpp"
 
@@ -13,9 +14,9 @@ namespace dovetail::python {
 namespace {
 
 void construct(Signature* self, nb::object function, const std::string& label, const nb::list& positional,
-               Direction rest, Direction others, const nb::dict& named, int priority, bool io, bool deferred,
-               unsigned retries, bool ignore, const std::string& storage_bw, const std::string& device, bool standalone,
-               nb::handle limit, nb::object retry_on, double retry_delay, int returns) {
+               Direction rest, Direction others, const nb::dict& named, const std::string& kind, int priority, bool io,
+               bool deferred, unsigned retries, bool ignore, const std::string& storage_bw, const std::string& device,
+               bool standalone, nb::handle limit, nb::object retry_on, double retry_delay, int returns) {
   const StorageBandwidth share = translated([&] { return StorageBandwidth::parse(storage_bw); });
   auto* const signature = new (self) Signature;
   signature->function = Held::adopt(function.release().ptr());
@@ -40,6 +41,7 @@ void construct(Signature* self, nb::object function, const std::string& label, c
   signature->retry_delay = retry_delay;
   signature->returns = returns;
   signature->limit = shared_limit(limit);
+  signature->counts = &counts_of(label, kind);
   signature->on_failure = {ignore ? FailurePolicy::Action::ignore : FailurePolicy::Action::cancel_successors, retries};
 }
 
@@ -59,8 +61,8 @@ void bind_signature(nb::module_& module) {
       .value("UNORDERED", Direction::unordered, "Only futures in it are waited for.");
   nb::class_<Signature>(module, "Signature", "What is the same for all calls of a task.")
       .def("__init__", &construct, nb::arg("function"), nb::arg("label"), nb::arg("positional"), nb::arg("rest"),
-           nb::arg("others"), nb::arg("named"), nb::arg("priority"), nb::arg("io"), nb::arg("deferred"),
-           nb::arg("retries"), nb::arg("ignore"), nb::arg("storage_bw"), nb::arg("device"),
+           nb::arg("others"), nb::arg("named"), nb::arg("kind"), nb::arg("priority"), nb::arg("io"),
+           nb::arg("deferred"), nb::arg("retries"), nb::arg("ignore"), nb::arg("storage_bw"), nb::arg("device"),
            nb::arg("standalone") = false, nb::arg("limit").none() = nb::none(), nb::arg("retry_on").none() = nb::none(),
            nb::arg("retry_delay") = 0.0, nb::arg("returns") = 1);
 }

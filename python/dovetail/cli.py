@@ -82,7 +82,7 @@ def version() -> None:
 
 
 # Sub-commands with modules of their own: each defines `register(app)`.
-for _name in ("demonstrations", "launch", "prefetch_commands", "report", "run", "trace"):
+for _name in ("demonstrations", "launch", "prefetch_commands", "report", "run", "top", "trace"):
     if util.find_spec(f"{__package__}.{_name}") is not None:
         import_module(f"{__package__}.{_name}").register(app)
 

@@ -11,6 +11,15 @@ from . import _core
 _INTERVAL_SECONDS = 0.1
 
 
+def _counts() -> dict[str, tuple[int, ...]]:
+    """Of tasks that compute and of I/O tasks: how many were made, run, have completed, and have failed."""
+    sums: dict[str, tuple[int, ...]] = {"compute": (0, 0, 0, 0), "I/O": (0, 0, 0, 0)}
+    for _, kind, *numbers in _core.task_types():
+        shown = "I/O" if kind == "I/O" else "compute"
+        sums[shown] = tuple(a + b for a, b in zip(sums[shown], numbers, strict=True))
+    return sums
+
+
 class Progress:
     """Shown on standard error from `start` to `stop`, by a thread of its own."""
 
@@ -31,7 +40,7 @@ class Progress:
             auto_refresh=False,
         )
         self._lines = {kind: self._bars.add_task(kind, total=0, running=0, failed="") for kind in ("compute", "I/O")}
-        self._before = _core.counts()
+        self._before = _counts()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._show, name="dovetail-progress", daemon=True)
 
@@ -50,7 +59,7 @@ class Progress:
             self._update()
 
     def _update(self) -> None:
-        for kind, now in _core.counts().items():
+        for kind, now in _counts().items():
             before = self._before[kind]
             made, begun, completed, failed = (a - b for a, b in zip(now, before, strict=True))
             self._bars.update(

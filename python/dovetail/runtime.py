@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, failure_log, learning_log  # noqa: F401 (failure_log enters itself)
+from . import _core, failure_log, learning_log, live_state  # noqa: F401 (failure_log enters itself)
 from .errors import Stuck, TaskFailed
 from .future import Future
 
@@ -97,6 +97,7 @@ class Runtime:
                 self._progress = Progress()
                 self._progress.start()
             _core.set_current(self._core)
+        live_state.tell_who_asks(_workers_now)
         return self
 
     def stop(self) -> None:
@@ -165,6 +166,11 @@ class Runtime:
             interruption.end(self._core)
         else:
             self._core.cancel()
+
+
+def _workers_now() -> int:
+    """Threads for computation of all runtimes. Takes no lock, since it is asked while a runtime may be starting."""
+    return sum(core.workers for core in [runtime._core for runtime in _active] if core is not None)
 
 
 def _tell(what: str, error: BaseException) -> None:

@@ -169,6 +169,7 @@ class Task(Generic[P, R]):
             rest=rest,
             others=others,
             named=self.directions,
+            kind=self._kind(deferred),
             priority=self.priority,
             io=self.io,
             deferred=deferred,
@@ -209,6 +210,14 @@ class Task(Generic[P, R]):
         if self.time_limit is not None:
             function = limits.in_this_process(function, self.label, self.time_limit)
         return function, False
+
+    def _kind(self, deferred: bool) -> str:
+        """Who runs the bodies: for those who look at the program."""
+        if self.process:
+            return "process"
+        if deferred:
+            return "async"
+        return "I/O" if self.io else "compute"
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]: ...
