@@ -234,6 +234,9 @@ def run(
     except (SyntaxError, ValueError) as error:
         _show(error)
         return 1
+    if pycompss:
+        # PyCOMPSs' launcher runs the program among its own names. Programs rely on this one of them without importing it.
+        module.sys = sys  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     with watched:
         status = _finish(*_run_program(module, code), settle)

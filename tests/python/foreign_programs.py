@@ -6,7 +6,6 @@
 A program passes if it ends with status 0, no test of unittest in it fails and, where it has none, it prints no ERROR, FAIL or FAILED, unless
 foreign_programs.toml says what else it must give, that it is refused (by a message that names what is not covered) or why it is left out.
 The scripts by which the authors look for more in what a program prints are not run: what they look for counts where that file has it.
-Some programs need what PyCOMPSs' launcher gives them, and are started by one of ours here; the table names them.
 The applications of PyCOMPSs' tutorial print what they print with PyCOMPSs' own modules, times apart.
 dislib's tests end as they end with PyCOMPSs' own modules, which perform tasks one after the other where there is no server;
 a test that ends differently is repeated alone, in both ways. --list puts a table of the programs, with how each has ended, into a page. --native runs the programs with those modules, for comparison.
@@ -38,26 +37,6 @@ TASK_FAILED = r"TaskFailed: task '\w+' failed|task '\w+' failed: CommandFailed"
 # Where the programs keep what their tasks share; they name it by this path.
 SHARED = Path("/tmp/sharedDisk")
 
-ONLY_LAUNCHED = (
-    "uses `sys` without importing it, which PyCOMPSs' launcher gives: `dovetail run --pycompss` ends with a NameError"
-)
-
-# PyCOMPSs' launcher gives a program more than Python does: the name `sys`, and a table of the objects that the runtime knows, which is
-# empty here.
-LAUNCHER = """
-import builtins, runpy, sys, types
-builtins.sys = sys
-class OT:
-    pending_to_synchronize = {}
-    get_object_id = staticmethod(lambda value: "")
-module = types.ModuleType("pycompss.runtime.management.object_tracker")
-module.OT = OT
-sys.modules[module.__name__] = module
-del sys.argv[0]
-sys.path[0] = sys.argv[0].rpartition("/")[0]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-
 
 @dataclass
 class Program:
@@ -69,7 +48,6 @@ class Program:
     like_native: bool = False
     left_out: str = ""
     refused: bool = False
-    launched: bool = False
     status: int = 0
     says: list[str] = field(default_factory=list)
     says_often: dict[str, int] = field(default_factory=dict)  # patterns of lines
@@ -107,10 +85,6 @@ class Program:
             shutil.copytree(self.folder, folder, dirs_exist_ok=True)
             for script, paths, arguments in self.runs():
                 program = folder / script
-                if self.launched and not runner.native:
-                    arguments = [str(program), *arguments]
-                    program = folder / "launcher.py"
-                    program.write_text(LAUNCHER)
                 found = [folder / path for path in paths]
                 environment = {n: text.replace("{folder}", str(folder)) for n, text in self.environment.items()}
                 ended = runner.run(program, arguments, folder, found, **environment)
@@ -211,8 +185,6 @@ def row_of(program: Program, wrong: list[str]) -> Row:
     if program.failing:
         whys = "; ".join(sorted(set(program.failing.values())))
         return Row(program.name, f"right but for {len(program.failing)} of its tests", whys)
-    if program.launched:
-        return Row(program.name, "only with launcher", ONLY_LAUNCHED)
     return Row(program.name, "right")
 
 

@@ -312,6 +312,12 @@ def test_constraints_of_the_paper_reach_the_task(script):
     assert lines == ["[20.0, 20.0, 'auto(10,50,4)', 'auto', 7.5] {True}", "[3, 3, 3, 3, 3]"]
 
 
+def test_the_launcher_gives_the_name_sys_as_that_of_pycompss_does(script):
+    program = script("print(sys.argv[1:])")
+    assert output_of(run("--pycompss", program, "a")) == ["['a']"]
+    assert "NameError" in run(program, "a").stderr
+
+
 def test_without_the_option_there_is_no_pycompss(script):
     done = run(script("import pycompss.api.task"))
     assert done.returncode == 1
