@@ -7,6 +7,7 @@
 
 #include "attempt.hpp"
 #include "blocking_bodies.hpp"
+#include "computing_bodies.hpp"
 #include "counts.hpp"
 #include "ending.hpp"
 #include "failure.hpp"
@@ -59,6 +60,7 @@ void Body::operator()() {
   wait_for_attempt(call);
   const Entered entered(call);
   const BlockingWatch watch(call);
+  const ComputingBody computing(!call.signature->io && !call.signature->deferred);
   call.begun();
   drop_deferred();
   try {

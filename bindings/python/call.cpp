@@ -69,14 +69,10 @@ void Call::begun() {
 void Call::completed() noexcept {
   drop(arguments.release());
   drop(keywords.release());
-  Counts& counts = *signature->counts;
-  counts.completed.fetch_add(1, std::memory_order_relaxed);
   if (has_place) {
     signature->limit->leave();
   }
-  if (!result) {
-    counts.failed.fetch_add(1, std::memory_order_relaxed);
-  }
+  Counts& counts = *signature->counts;
   if (task != nullptr) {
     counts.running.fetch_sub(1, std::memory_order_relaxed);
     Running& all = running();
@@ -85,6 +81,10 @@ void Call::completed() noexcept {
     if (!result) {
       note_incomplete(all, *this);
     }
+  }
+  counts.completed.fetch_add(1, std::memory_order_relaxed);
+  if (!result) {
+    counts.failed.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

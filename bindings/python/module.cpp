@@ -9,6 +9,7 @@
 #include "attempt.hpp"
 #include "base/starter.hpp"
 #include "blocking_bodies.hpp"
+#include "computing_bodies.hpp"
 #include "containers.hpp"
 #include "counts.hpp"
 #include "ending.hpp"
@@ -39,6 +40,7 @@ NB_MODULE(core_of_main_interpreter, module) {
   dovetail::python::bind_limit(module);
   dovetail::python::bind_attempt(module);
   dovetail::python::bind_blocking_bodies(module);
+  dovetail::python::bind_computing_bodies(module);
   dovetail::python::bind_counts(module);
   dovetail::python::bind_signature(module);
   dovetail::python::bind_future(module);

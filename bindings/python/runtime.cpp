@@ -19,6 +19,7 @@
 #include "failure.hpp"
 #include "future.hpp"
 #include "limit.hpp"
+#include "live_state.hpp"
 #include "resolve.hpp"
 #include "tasking/core.hpp"
 #include "tasking/pause.hpp"
@@ -35,6 +36,8 @@ class PythonRuntime {
   explicit PythonRuntime(const Options& options) {
     const Unlocked unlocked;
     runtime_ = std::make_unique<Runtime>(options);
+    add_workers(static_cast<int>(runtime_->workers()));
+    tell_who_asks();
   }
   ~PythonRuntime() { stop(); }
   PythonRuntime(const PythonRuntime&) = delete;
@@ -48,7 +51,10 @@ class PythonRuntime {
   }
   void stop() {
     const Unlocked unlocked;
-    runtime_.reset();
+    if (runtime_ != nullptr) {
+      add_workers(-static_cast<int>(runtime_->workers()));
+      runtime_.reset();
+    }
   }
   /// The child of a fork cannot stop what is the parent's.
   void forget() { [[maybe_unused]] const auto* const leaked = runtime_.release(); }

@@ -175,7 +175,11 @@ Locked::~Locked() {
   }
 }
 
-Unlocked::Unlocked() : state_(holds_interpreter() ? PyEval_SaveThread() : nullptr), outer_(states().blocked) {
+Unlocked::Unlocked() : state_(nullptr), outer_(states().blocked) {
+  if (holds_interpreter()) {
+    not_computing_.emplace();
+    state_ = PyEval_SaveThread();
+  }
   if (tasking::current_task() == nullptr) {
     states().blocked = state_;
     tasking::set_interrupt_look(state_ == nullptr ? nullptr : &signal_arrived);

@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 
+#include "computing_bodies.hpp"
 #include "dovetail/detail/body.hpp"
 
 namespace dovetail::python {
@@ -42,6 +44,7 @@ class Unlocked {
   Unlocked& operator=(const Unlocked&) = delete;
 
  private:
+  std::optional<NotComputing> not_computing_;  ///< First: it begins and ends with the interpreter held.
   PyThreadState* state_;
   PyThreadState* outer_;
 };

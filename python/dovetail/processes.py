@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 
-from . import pickling, time_limit
+from . import blas_threads, pickling, time_limit
 from .channel import Channel, Message, Packet
 from .logger import logger
 from .process_call import SMALL, Job
@@ -29,14 +29,7 @@ from .process_worker import FUNCTION
 _AHEAD = 8
 _SHORT = 0.001
 # These variables tell libraries how many threads to compute with. Without them each process would use all cores.
-_THREADS_OF_LIBRARIES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
+_THREADS_OF_LIBRARIES = (*blas_threads.VARIABLES, "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class WorkerProcessDied(RuntimeError):

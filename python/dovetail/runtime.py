@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, failure_log, learning_log, live_state  # noqa: F401 (failure_log enters itself)
+from . import _core, blas_threads, failure_log, learning_log  # noqa: F401 (failure_log enters itself)
 from .errors import Stuck, TaskFailed
 from .future import Future
 
@@ -97,7 +97,7 @@ class Runtime:
                 self._progress = Progress()
                 self._progress.start()
             _core.set_current(self._core)
-        live_state.tell_who_asks(_workers_now)
+        blas_threads.share_out(_workers_now)
         return self
 
     def stop(self) -> None:

@@ -213,11 +213,11 @@ class Task(Generic[P, R]):
 
     def _kind(self, deferred: bool) -> str:
         """Who runs the bodies: for those who look at the program."""
+        if self.io:
+            return "I/O"
         if self.process:
             return "process"
-        if deferred:
-            return "async"
-        return "I/O" if self.io else "compute"
+        return "async" if deferred else "compute"
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]: ...
