@@ -178,6 +178,7 @@ def waits():
 
 @dt.task
 def blocks():
+    begun.append(2)
     return os.read(ends[0], 1)
 
 @dt.task
@@ -192,6 +193,8 @@ with dt.Runtime(workers=2):
     first, second = holds(), waits()
     first.result(), second.result()
     blocked = blocks()
+    while 2 not in begun:
+        pass
     end = time.monotonic() + 0.05
     while time.monotonic() < end:
         pass

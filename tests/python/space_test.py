@@ -60,6 +60,9 @@ def test_a_region_that_makes_no_sense_is_refused(key):
 def test_a_report_names_spaces_and_operations(run_program):
     result = run_program(
         """
+        import os
+        import tempfile
+
         import dovetail as dt
 
         with dt.Runtime(workers=1, report_after=0.1):
@@ -77,7 +80,13 @@ def test_a_report_names_spaces_and_operations(run_program):
 
             put(space[0:8])
             last = get(space[4:5])
-            last.wait(timeout=1)
+            kept = os.dup(2)
+            with tempfile.TemporaryFile() as said:
+                os.dup2(said.fileno(), 2)
+                while b"task 'get'" not in os.pread(said.fileno(), 1 << 20, 0):
+                    last.wait(timeout=0.1)
+                os.dup2(kept, 2)
+                os.write(2, os.pread(said.fileno(), 1 << 20, 0))
             operation.complete()
         """.replace("\n        ", "\n")
     )
