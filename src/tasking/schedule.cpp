@@ -99,7 +99,14 @@ bool schedule_plain_from_outside(Task* task) {
   const base::LockGuard lock(lane.lock);
   lane.deque.push(task);
   core.idle.notify();
-  return lane.count.count_made() && core.throttle.is_crowded(core.totals.pending());
+  if (!lane.count.count_made() && !core.throttle.is_overrun()) [[likely]] {
+    return false;
+  }
+  const bool is_crowded = core.throttle.is_crowded(core.totals.pending());
+  if (!is_crowded) {
+    core.throttle.end_overrun();
+  }
+  return is_crowded;
 }
 
 void wake(Task* task) noexcept {

@@ -41,6 +41,15 @@ class Throttle {
   void adapt(std::uint64_t completed, std::size_t workers) noexcept;
   /// Nothing else is known to be wrong with a program that waits for its spawner, so it is not to wait as long again.
   void widen() noexcept;
+  /// A thread goes on although nothing has made room. Until there is, threads look after each task that they spawn: in each time for which one is held
+  /// back there would be more than one task more, and pending tasks would have no bound where few end.
+  void overrun() noexcept {
+    widen();
+    is_overrun_.store(true, std::memory_order_relaxed);
+  }
+  bool is_overrun() const noexcept { return is_overrun_.load(std::memory_order_relaxed); }
+  /// There is room again.
+  void end_overrun() noexcept { is_overrun_.store(false, std::memory_order_relaxed); }
   /// Of the operations in flight, `elsewhere` end in other processes: if all do, tasks that wait for them are not counted. Returns whether that makes
   /// room.
   bool count_without_waiting(std::size_t pending, std::size_t elsewhere, std::size_t in_flight) noexcept;
@@ -71,6 +80,7 @@ class Throttle {
   std::atomic<base::Clock::rep> released_at_{0};
   std::atomic<std::uint64_t> completed_at_release_{0};
   std::atomic<std::size_t> held_{0};
+  std::atomic<bool> is_overrun_{false};
   base::Mutex mutex_;
   std::vector<Task*> tasks_ GUARDED_BY(mutex_);
 };

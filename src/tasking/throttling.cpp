@@ -77,7 +77,7 @@ void hold_thread(RuntimeCore& core) {
   if (foreign.releases == seen) {
     --foreign.held_back;
     core.throttle.count_threads(-1);
-    core.throttle.widen();
+    core.throttle.overrun();
   }
 }
 

@@ -24,7 +24,7 @@ struct Pending {
 TEST(ThrottleTest, AForeignThreadIsHeldBack) {
   Runtime runtime(Options{.workers = 2, .pending_limit = limit});
   Pending pending;
-  for (std::size_t i = 0; i < scaled(50'000, 10'000); ++i) {
+  for (std::size_t i = 0; i < scaled(20'000, 10'000); ++i) {
     pending.make();
     runtime.spawn([&] {
       std::this_thread::yield();
@@ -75,6 +75,31 @@ TEST(ThrottleTest, WithoutALimitOfTheProgramASpawnerIsHeldBackAsWell) {
   EXPECT_LT(spawned.load(), all);
   over.store(true);
   spawner.join();
+  runtime.wait();
+}
+
+// Its tasks are long. If it went on for more than one task each time, their number would have no bound.
+TEST(ThrottleTest, AThreadThatNothingMakesRoomForIsHeldBackForEachTask) {
+  constexpr int crowd = 256;
+  constexpr int more = 4;
+  Runtime runtime(Options{.workers = 1, .pending_limit = 64});
+  std::atomic<bool> over{false};
+  runtime.spawn([&] {
+    while (!over.load()) {
+    }
+  });
+  int spawned = 0;
+  while (!runtime.core().throttle.is_overrun() && spawned < crowd) {
+    runtime.spawn([] {});
+    ++spawned;
+  }
+  EXPECT_LT(spawned, crowd);
+  for (int i = 0; i < more; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    runtime.spawn([] {});
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, tasking::Throttle::between_releases) << i;
+  }
+  over.store(true);
   runtime.wait();
 }
 
