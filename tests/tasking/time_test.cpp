@@ -118,10 +118,11 @@ TEST(TimeTest, ATaskThatHasSleptGoesOnAfterTheBodyThatRuns) {
     awake = true;
   });
   await([&] { return sleeping.load(); });
-  const auto over = std::chrono::steady_clock::now() + milliseconds(3);
   runtime.spawn([&] {
+    // The only worker is here, so the other one sleeps: before, the worker may have been interrupted for any time.
+    const auto over = std::chrono::steady_clock::now() + milliseconds(3);
     for (int i = 0; i < 1'000; ++i) {
-      spawn([&] {
+      spawn([&, over] {
         late.fetch_add(!awake.load() && std::chrono::steady_clock::now() > over ? 1 : 0);
         if (!awake.load()) {
           poller.compute_until_called(2);
