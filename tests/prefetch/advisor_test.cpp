@@ -96,9 +96,7 @@ TEST_F(AdvisorTest, BringsTheBlocksThatAProgramWants) {
   cold_.await(3 * mebibyte, 4 * mebibyte);
   running.stop();
   EXPECT_EQ(cold_.cached(0, 3 * mebibyte) + cold_.cached(7 * mebibyte, 17 * mebibyte), 0U) << "and no others";
-  if (test::pages_stay()) {
-    EXPECT_EQ(cold_.cached(0, 24 * mebibyte), 4 * mebibyte);
-  }
+  cold_.expect_cached(4 * mebibyte);
   EXPECT_EQ(file.asked, 4 * mebibyte);
   EXPECT_EQ(advisor_.open_files(), 1U);
   EXPECT_FALSE(table_.is_served()) << "programs give their advice themselves again";

@@ -24,6 +24,17 @@
 
 namespace dovetail::test {
 
+/// Whether this kernel leaves pages in memory as long as there is enough of it. DAMON, if it was told to, does not.
+inline bool pages_stay() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::string name;
+    if (std::ifstream(entry.path() / "comm") >> name && name.starts_with("kdamond")) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// A file on a disk, of which nothing is in the page cache.
 class ColdFile {
  public:
@@ -45,6 +56,14 @@ class ColdFile {
   /// How many bytes of the range are there, in whole pages.
   std::size_t cached(std::uint64_t offset, std::size_t length) const {
     return 4096 * static_cast<std::size_t>(std::ranges::count(pages(offset, length), true));
+  }
+  /// So many bytes of the whole file are there, and no others; where the kernel drops pages, fewer may be.
+  void expect_cached(std::size_t bytes) const {
+    const std::size_t found = cached(0, content_.size());
+    EXPECT_LE(found, bytes);
+    if (pages_stay()) {
+      EXPECT_EQ(found, bytes);
+    }
   }
   /// Returns when each page of it has been there at some time: a kernel may drop any of them meanwhile (see `pages_stay`).
   void await(std::uint64_t offset, std::size_t length) const { await({{offset, length}}); }
@@ -85,17 +104,6 @@ class ColdFile {
   Folder folder_;
   std::vector<std::byte> content_;
 };
-
-/// Whether this kernel leaves pages in memory as long as there is enough of it. DAMON, if it was told to, does not.
-inline bool pages_stay() {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::string name;
-    if (std::ifstream(entry.path() / "comm") >> name && name.starts_with("kdamond")) {
-      return false;
-    }
-  }
-  return true;
-}
 
 /// A variable of the environment, as long as it lives.
 class Variable {

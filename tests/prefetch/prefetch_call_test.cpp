@@ -46,7 +46,7 @@ TEST_F(PrefetchCallTest, TheBytesComeAndNoOthers) {
   prefetch(file, {{4 * mebibyte, mebibyte}, {mebibyte, 64 * kibibyte}});
   cold_.await({{4 * mebibyte, mebibyte}, {mebibyte, 64 * kibibyte}});
   await_earlier_calls();
-  EXPECT_EQ(cold_.cached(0, 8 * mebibyte), mebibyte + 64 * kibibyte);
+  cold_.expect_cached(mebibyte + 64 * kibibyte);
 }
 
 TEST_F(PrefetchCallTest, ASmallGapIsReadAsWell) {
@@ -55,7 +55,7 @@ TEST_F(PrefetchCallTest, ASmallGapIsReadAsWell) {
   prefetch(file, {{512 * kibibyte, 64 * kibibyte}, {128 * kibibyte, 64 * kibibyte}, {0, 64 * kibibyte}});
   cold_.await({{512 * kibibyte, 64 * kibibyte}, {0, 192 * kibibyte}});
   await_earlier_calls();
-  EXPECT_EQ(cold_.cached(0, 8 * mebibyte), 256 * kibibyte);
+  cold_.expect_cached(256 * kibibyte);
 }
 
 TEST_F(PrefetchCallTest, ATaskMayAskAndReadsWhatIsInTheFile) {
@@ -117,7 +117,7 @@ TEST_F(PrefetchCallTest, BehindTheEndThereIsNothing) {
   prefetch(file, 20 * mebibyte, mebibyte);
   prefetch(file, std::span<const FileRange>());
   await_earlier_calls();
-  EXPECT_EQ(cold_.cached(0, 8 * mebibyte), 4096U);
+  cold_.expect_cached(4096);
 }
 
 TEST_F(PrefetchCallTest, WhatMakesNoSenseIsRefused) {

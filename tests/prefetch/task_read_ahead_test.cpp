@@ -53,7 +53,7 @@ TEST_F(TaskReadAheadTest, TheBytesAreThereBeforeTheTaskBegins) {
   cold_.await(mebibyte, block);
   EXPECT_FALSE(begun);
   await_rest();
-  EXPECT_EQ(cold_.cached(0, 4 * mebibyte), block);
+  cold_.expect_cached(block);
   gate_.release();
   runtime_->wait();
   EXPECT_TRUE(std::equal(read.begin(), read.end(), cold_.content().begin() + mebibyte));
