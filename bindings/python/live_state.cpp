@@ -91,11 +91,13 @@ class Answering {
     while (is_ours(listener)) {
       const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
       if (connection >= 0) {
+        std::string text;
         try {
-          answer(connection);
+          text = is_for(connection) ? state() : "";
         } catch (const std::exception&) {
-          // There is no memory for the text: the reader finds that it is empty.
+          text.clear();  // there is no memory for it: the reader gets nothing
         }
+        send_all(connection, text);
         // A child that was forked meanwhile may have it, too: the reader would see no end of the text.
         shutdown(connection, SHUT_RDWR);
         close(connection);
@@ -106,15 +108,15 @@ class Answering {
     }
   }
 
-  void answer(int connection) {
+  bool is_for(int connection) const {
     ucred reader{};
     socklen_t size = sizeof reader;
-    if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &reader, &size) != 0 ||
-        (reader.uid != user_ && reader.uid != getuid() && reader.uid != 0)) {
-      return;
-    }
+    return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &reader, &size) == 0 &&
+           (reader.uid == user_ || reader.uid == getuid() || reader.uid == 0);
+  }
+
+  static void send_all(int connection, const std::string& text) {
     setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &longest_send, sizeof longest_send);
-    const std::string text = state();
     for (std::size_t sent = 0; sent < text.size();) {
       const ssize_t part = send(connection, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
       if (part <= 0) {
