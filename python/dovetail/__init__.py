@@ -11,6 +11,7 @@
 The runtime in C++ does the scheduling, dependencies, failure policies and I/O. This package is its face in Python.
 """
 
+import os as _os
 from typing import Any as _Any
 
 from . import mpi, rma
@@ -30,6 +31,7 @@ from ._core import (
     wait_readable,
     wait_writable,
 )
+from .cluster import Cluster
 from .directions import (
     COMMUTATIVE,
     FILE_COMMUTATIVE,
@@ -67,6 +69,11 @@ def register_joblib() -> None:
     joblib_backend.register()
 
 
+if "DOVETAIL_CLUSTER" in _os.environ:
+    from .cluster.connection import of_environment as _of_environment
+
+    _of_environment()
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -80,6 +87,7 @@ __all__ = [
     "OUT",
     "UNORDERED",
     "Barrier",
+    "Cluster",
     "Direction",
     "EventSource",
     "Executor",

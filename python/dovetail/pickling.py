@@ -128,9 +128,9 @@ def dump(value: Any, parcel: Parcel) -> bytes:
     return payload
 
 
-def dump_function(function: Callable[..., Any]) -> bytes:
-    """A function as bytes for `pickle.loads`, with the arrays that it refers to among them."""
-    return _dump(function, None)
+def dump_alone(value: Any) -> bytes:
+    """A value as bytes for `pickle.loads`, with the arrays that it refers to among them."""
+    return _dump(value, None)
 
 
 def _dump(value: Any, parcel: Parcel | None) -> bytes:

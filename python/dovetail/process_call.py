@@ -80,7 +80,7 @@ class Function:
         made = self._pickled
         if made is None or made[0].have_changed():
             used = UsedNames(self.function)  # before: what changes meanwhile is noticed the next time
-            made = self._pickled = used, pickling.dump_function(self._limited())
+            made = self._pickled = used, pickling.dump_alone(self._limited())
         return made[1]
 
     def _limited(self) -> Callable[..., Any]:

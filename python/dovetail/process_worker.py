@@ -67,9 +67,9 @@ def _run(functions: dict[int, Any], message: Message) -> Packet:
         changed_back = pickling.dump(objects, changed_parcel) if changed else None
         good = True
     except BaseException as error:
-        text = "".join(traceback.format_exception(type(error), error, _own_part(error.__traceback__)))
+        text = "".join(traceback.format_exception(type(error), error, own_part(error.__traceback__)))
         parcel = changed_parcel = pickling.Parcel()
-        payload = _dump_error(error, text)
+        payload = dump_error(error, text)
         changed_back = None
         good = False
     answer = (good, payload, changed_back, len(parcel.files), time.perf_counter() - started)
@@ -77,12 +77,13 @@ def _run(functions: dict[int, Any], message: Message) -> Packet:
     return Packet(ANSWER, message.number, pickle.dumps(answer, -1), [file.descriptor for file in files], files)
 
 
-def _own_part(trace: Any) -> Any:
-    """Without the frame of this module, which means nothing to the user."""
+def own_part(trace: Any) -> Any:
+    """Without the frame that calls the body, which means nothing to the user."""
     return trace.tb_next if trace is not None and trace.tb_next is not None else trace
 
 
-def _dump_error(error: BaseException, text: str) -> bytes:
+def dump_error(error: BaseException, text: str) -> bytes:
+    """An exception and its traceback as bytes for `pickle.loads`."""
     try:
         payload = pickling.dump((error, text), parcel := pickling.Parcel())
         if not parcel.files:
@@ -95,7 +96,7 @@ def _dump_error(error: BaseException, text: str) -> bytes:
 
 
 def _failure(number: int, error: Exception) -> Packet:
-    payload = _dump_error(error, "".join(traceback.format_exception(error)))
+    payload = dump_error(error, "".join(traceback.format_exception(error)))
     return Packet(ANSWER, number, pickle.dumps((False, payload, None, 0, 0.0), -1), [])
 
 

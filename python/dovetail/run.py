@@ -171,6 +171,7 @@ def run(
     hdf5: bool = False,
     flush: str | None = None,
     close: str | None = None,
+    cluster: str | None = None,
 ) -> int:
     """Runs a program and returns its exit status. The process is the program's from here on."""
     for option, when in (("--flush", flush), ("--close", close)):
@@ -219,6 +220,13 @@ def run(
         os.environ.setdefault("DOVETAIL_TRACE_ACCESSES", "1")
     from . import barrier
 
+    if cluster is not None:
+        from .cluster.connection import use
+
+        try:
+            use(cluster)
+        except (ImportError, OSError, RuntimeError, ValueError) as error:
+            return _refuse(f"--cluster {cluster}: {error}")
     settle: Any = barrier
     if pycompss:
         from .pycompss import install
@@ -268,7 +276,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run --staged staged.json -- program ARGUMENTS..., or dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] [--report FILE] [--trace FILE] -- program ARGUMENTS...",
+        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--cluster ADDRESS] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run --staged staged.json -- program ARGUMENTS..., or dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] [--report FILE] [--trace FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(
@@ -295,6 +303,12 @@ def register(app: typer.Typer) -> None:
         ] = None,
         close: Annotated[
             str | None, typer.Option(help="The same of the last H5Fclose of a file: wait (the default) or background.")
+        ] = None,
+        cluster: Annotated[
+            str | None,
+            typer.Option(
+                help="The tasks run on a cluster of Dask, whose scheduler has this address, as tcp://host:8786."
+            ),
         ] = None,
         staged: Annotated[
             Path | None,
@@ -338,7 +352,20 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> None:
         if staged is not None:
-            others = (report, pycompss, hdf5, flush, close, plan, configuration, advised, detect, system, trace)
+            others = (
+                report,
+                pycompss,
+                hdf5,
+                flush,
+                close,
+                cluster,
+                plan,
+                configuration,
+                advised,
+                detect,
+                system,
+                trace,
+            )
             if any(other not in (None, False) for other in others):
                 sys.exit(_refuse("--staged: it goes with no other option"))
             from . import staged_run  # what few programs need
@@ -351,7 +378,7 @@ def register(app: typer.Typer) -> None:
         if system and (advised or (plan is None and configuration is None and not detect)):
             sys.exit(_refuse("--system: it goes with --plan, --configuration or --detect, and not with --advised"))
         if plan is not None or configuration is not None or advised or detect:
-            if pycompss or hdf5 or flush is not None or close is not None:
+            if pycompss or hdf5 or flush is not None or close is not None or cluster is not None:
                 sys.exit(
                     _refuse(
                         "--plan, --configuration, --advised and --detect go with no other option but --report and --trace"
@@ -363,4 +390,4 @@ def register(app: typer.Typer) -> None:
 
             ways = prefetch_run.Ways(plan, configuration, advised, detect, system)
             preload.end_as(prefetch_run.run([script, *(arguments or [])], ways, report, trace))
-        sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close))
+        sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close, cluster))

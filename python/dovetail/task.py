@@ -22,7 +22,7 @@ from typing import (
     overload,
 )
 
-from . import _core
+from . import _core, elsewhere
 from . import time_limit as limits
 from .directions import IN, UNORDERED, Direction
 from .future import Future
@@ -159,26 +159,34 @@ class Task(Generic[P, R]):
                 elif parameter == keywords:
                     others = direction
         function, deferred = self._body(code)
-        positional = [(parameter, self.directions.get(parameter, IN)) for parameter in names]
+        self._positional = [(parameter, self.directions.get(parameter, IN)) for parameter in names]
         if self.stream is not None:
-            positional.insert(0, ("", UNORDERED))  # the stream
+            self._positional.insert(0, ("", UNORDERED))  # the stream
+        self._rest, self._others = rest, others
+        return self._signature_with(function, deferred, here=True)
+
+    def signature_elsewhere(self, function: Callable[..., Any]) -> _core.Signature:
+        """The same order, priority and policy, for a body that runs elsewhere and is admitted there: `function` gets an ending and the arguments."""
+        return self._signature_with(function, True, here=False)
+
+    def _signature_with(self, function: Callable[..., Any], deferred: bool, here: bool) -> _core.Signature:
         return _core.Signature(
             function=function,
             label=self.label,
-            positional=positional,
-            rest=rest,
-            others=others,
+            positional=self._positional,
+            rest=self._rest,
+            others=self._others,
             named=self.directions,
             kind=self._kind(deferred),
             priority=self.priority,
-            io=self.io,
+            io=self.io and here,
             deferred=deferred,
             retries=self.retries,
             ignore=self.on_failure == "ignore",
-            storage_bw="" if self.storage_bw is None else str(self.storage_bw),
-            device=self.device or "",
+            storage_bw="" if self.storage_bw is None or not here else str(self.storage_bw),
+            device=(self.device or "") if here else "",
             standalone=self._standalone,
-            limit=self.limit,
+            limit=self.limit if here else None,
             retry_on=self.retry_on,
             retry_delay=self.retry_delay,
             returns=self.returns or 1,
@@ -231,9 +239,11 @@ class Task(Generic[P, R]):
     def __call__(self, a: Any, b: Any, c: Any, d: Promised, /, *args: Any, **kwargs: Any) -> Future[R]: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Makes a task. The value is its future; with `returns=2`, a tuple of two; with `stream=8`, a `Stream`."""
-        if self._prepare is not None:
+        if self._prepare is not None and elsewhere.current is None:
             self._prepare()
         if self.stream is not None:
+            if elsewhere.current is not None:
+                elsewhere.current.signature_of(self, args, kwargs)  # which says why it cannot be
             from .stream import Stream
 
             return Stream(self.stream, lambda buffer: self._spawn((buffer, *args), kwargs, _frame(2)))
@@ -243,7 +253,9 @@ class Task(Generic[P, R]):
         return future
 
     def _spawn(self, args: tuple[Any, ...], kwargs: dict[str, Any], caller: FrameType) -> Future[R]:
-        future: Future[R] = _core.spawn(self._signature, args, kwargs, caller)
+        there = elsewhere.current
+        signature = self._signature if there is None else there.signature_of(self, args, kwargs)
+        future: Future[R] = _core.spawn(signature, args, kwargs, caller)
         add = adds_to_group.get()
         if add is not None:
             add(future)
@@ -402,6 +414,11 @@ class _Several(Generic[R]):
 def _flags(function: Any) -> int:
     code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     return 0 if code is None else int(code.co_flags)
+
+
+def is_coroutine(function: Any) -> bool:
+    """Whether calling it makes a coroutine."""
+    return bool(_flags(function) & _COROUTINE)
 
 
 def _similar(word: str, words: list[str]) -> str:

@@ -55,6 +55,7 @@ constexpr std::string_view known[] = {
     "DOVETAIL_TIER",
     "DOVETAIL_TIER_BUDGET_MB",
     // Python.
+    "DOVETAIL_CLUSTER",
     "DOVETAIL_PROGRESS",
     "DOVETAIL_PYCOMPSS_NESTED",
     // Tools, tests and builds.

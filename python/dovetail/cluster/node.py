@@ -1,0 +1,147 @@
+"""The driver's side of one node: the I/O tasks that its agent has got, beside the tasks of Dask.
+
+Of all worker processes of a node one has this account, the same for all drivers. So a limit and a budget hold for the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from . import agent, message
+from .call import Job
+
+# Calls that a node has at a time: its I/O executors have something to do while more is on its way.
+_MOST_CALLS = 256
+_MOST_BYTES = 64 << 20
+
+
+def pack_jobs(jobs: list[Job]) -> tuple[bytes, list[Job]]:
+    """The message, and which of the jobs are in it: what cannot be sent fails."""
+    functions = {}
+    calls = []
+    sent = []
+    for job in jobs:
+        call = job.call()
+        if call is not None:
+            calls.append(call)
+            sent.append(job)
+            functions[job.function.key] = (job.function.options, job.function.pickled)
+    return message.pack(functions, calls), sent
+
+
+def settle(jobs: dict[int, Job], ends: list[message.End]) -> list[Job]:
+    """Ends jobs. Returns those that are to be sent again."""
+    again = []
+    for number, fate, seconds, packed in ends:
+        job = jobs.pop(number, None)
+        if job is None:
+            continue
+        if fate is message.Fate.NOT_BEGUN:
+            again.append(job)
+        elif fate is message.Fate.BEGUN_BEFORE:
+            job.fail_as_died("the worker process that ran it was killed")
+        else:
+            job.end(fate, seconds, packed)
+    return again
+
+
+class Node:
+    """All of it is for the dispatcher's thread."""
+
+    def __init__(
+        self,
+        client: Any,
+        driver: str,
+        address: str,
+        lost: Callable[[list[Job], str], None],
+        has_room: Callable[[], None],
+    ) -> None:
+        self.address = address
+        self.jobs: dict[int, Job] = {}
+        self._client = client
+        self._driver = driver
+        self._lost = lost
+        self._tell = has_room
+        self._new: list[Job] = []
+        self._bytes = 0
+        self._is_dead = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._presence: Any = None
+        self._present = False
+
+    def has_room(self) -> bool:
+        return not self._is_dead and len(self.jobs) < _MOST_CALLS and self._bytes < _MOST_BYTES
+
+    def add(self, job: Job) -> None:
+        self.jobs[job.number] = job
+        self._new.append(job)
+
+    def flush(self) -> None:
+        """Sends what was added."""
+        if self._new and not self._is_dead:
+            jobs, self._new = self._new, []
+            if not self._present:
+                self._present = True
+                self._start(self._collect())
+            self._start(self._send(jobs))
+
+    def _start(self, coroutine: Any) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _call(self, function: Any, *args: Any) -> Any:
+        answers = await self._client.run(function, *args, workers=[self.address])
+        return answers[self.address]
+
+    async def _send(self, jobs: list[Job]) -> None:
+        try:
+            packed, sent = pack_jobs(jobs)
+            for job in jobs:
+                if job not in sent:
+                    del self.jobs[job.number]
+            self._bytes += sum(job.size for job in sent)
+            if sent:
+                await self._call(agent.receive, self._driver, packed)
+        except Exception as error:
+            self.died(f"{type(error).__name__}: {error}")
+
+    async def _collect(self) -> None:
+        try:
+            # Dask takes it away when this program has gone, and the agent then drops the rest.
+            name = f"dovetail-driver-{self._driver}@{self.address}"
+            self._presence = await self._client.scatter({name: True}, workers=[self.address], hash=False)
+            while True:
+                ends = message.unpack_ends(await self._call(agent.collect, self._driver))
+                self._bytes -= sum(self.jobs[number].size for number, *_ in ends if number in self.jobs)
+                for job in settle(self.jobs, ends):
+                    self.add(job)
+                self._tell()
+        except Exception as error:
+            self.died(f"{type(error).__name__}: {error}")
+
+    def died(self, how: str) -> None:
+        """Its calls are lost."""
+        if not self._is_dead:
+            self._is_dead = True
+            self._close()
+            jobs, self.jobs = list(self.jobs.values()), {}
+            unsent, self._new = {job.number for job in self._new}, []
+            for job in jobs:
+                if job.number in unsent:
+                    job.losses -= 1
+            self._lost(jobs, f"the node {self.address} that ran it was lost ({how})")
+            self._tell()
+
+    async def leave(self) -> None:
+        """Has the agent forget this program."""
+        if self._present:
+            await self._client.run(agent.forget, self._driver, workers=[self.address])
+
+    def _close(self) -> None:
+        current = asyncio.current_task()
+        for task in list(self._tasks):
+            if task is not current:
+                task.cancel()

@@ -1,0 +1,47 @@
+"""What starts an agent in each worker process, and tells it what Dask does not want any more."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from distributed import WorkerPlugin
+
+from . import agent
+
+PREFIX = "dovetail-"
+PRESENCE = "dovetail-driver-"
+"""Data of this name lies on a node as long as its driver lives: Dask drops what a client that has gone has put there."""
+
+
+class NodePlugin(WorkerPlugin):  # type: ignore[misc]
+    """Registered by each driver; the first one counts."""
+
+    idempotent = True
+    name = "dovetail"
+
+    def __init__(self) -> None:
+        self.driver = os.getpid()
+
+    def setup(self, worker: Any) -> None:
+        if os.getpid() == self.driver and agent.find() is None and worker.nanny is None:
+            raise RuntimeError(
+                "a worker of this cluster runs in the program's own process, where Dovetail has a runtime already: "
+                "use LocalCluster(processes=True)"
+            )
+        agent.start(worker.state.nthreads)
+
+    def teardown(self, worker: Any) -> None:
+        agent.stop()
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        if not isinstance(key, str) or not key.startswith(PREFIX):
+            return
+        there = agent.find()
+        if there is None:
+            return
+        if key.startswith(PRESENCE):
+            if start == "memory":
+                there.forget(key.removeprefix(PRESENCE).partition("@")[0])
+        elif start in ("executing", "long-running") and finish not in ("memory", "error", "long-running"):
+            there.cancel(key)
