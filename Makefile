@@ -22,7 +22,7 @@ define release
 	@cmake --build build/release --parallel $(JOBS) --target $(1)
 endef
 
-.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-hdf5 demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-faults stress test-long mutants test-tsan test-asan fuzz bench install package wheel test-wheel lint format docs clean
+.PHONY: help setup setup-all setup-mpi setup-demo setup-demo-mpi setup-test setup-hdf5 setup-foreign build build-tests build-bench examples demo demo-heat demo-mpi demo-prefetch demo-hdf5 demo-staging scaling test test-hdf5 test-foreign test-install test-nodes test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-cluster test-faults stress test-long mutants test-tsan test-asan fuzz bench install package wheel test-wheel lint format docs clean
 
 help: ## Print this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -130,6 +130,9 @@ test-staged: build-tests ## Programs whose files are staged: 600 random ones aga
 test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes
 	@DOVETAIL_TEST_ROUNDS=120 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
 
+test-cluster: build-tests ## Random programs on a cluster of Dask while its workers are killed, for some minutes
+	@DOVETAIL_TEST_LONG=1 DOVETAIL_TEST_ROUNDS=20 $(PYTHON) scripts/run_tests.py build/release -R '^cluster$$'
+
 test-staging: build-tests ## Ranks with staged files, and those that recover them, are killed a thousand times, for half an hour (STAGING_TURNS=8 of 125 kills)
 	@for turn in $$(seq $(STAGING_TURNS)); do \
 	    DOVETAIL_TEST_ROUNDS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_kills_' || exit 1; \
@@ -143,7 +146,7 @@ test-faults: build-tests ## A thousand faults of each kind under staged files of
 	@DOVETAIL_TEST_ROUNDS=$(FAULTS) build/release/bin/staging_random_fault_test
 	@DOVETAIL_TEST_ROUNDS=$(FAULTS) DOVETAIL_BUILD_DIR=build/release $(PYTHON) tests/interpose_staging/fault_test.py
 
-test-long: test-install test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staged test-staging test-faults test-wheel stress ## What takes too long for every change
+test-long: test-install test-nodes test-hdf5 test-foreign test-refinement test-messages test-checkpoints test-plans test-staged test-cluster test-staging test-faults test-wheel stress ## What takes too long for every change
 
 mutants: setup-test ## Change lines of rooms at random and count the changes that their tests notice (MUTANTS="tasking --number 20")
 	@$(PYTHON) scripts/mutants.py $(MUTANTS)

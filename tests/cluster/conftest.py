@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,40 @@ def alarm(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def local() -> Iterator[Any]:
-    """The cluster, as a user of Dask starts one."""
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The cluster, as a user of Dask starts one. Its node has a device "disk" of 100 MB/s; a task may see two workers die."""
     distributed = pytest.importorskip("distributed", reason="Dask distributed is not installed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp"
-    ) as cluster:
+    import dask
+
+    folder = tmp_path_factory.mktemp("node")
+    config = folder / "dovetail.toml"
+    config.write_text(f'[[device]]\nname = "disk"\npaths = ["{folder}"]\nread = 100\nwrite = 100\n')
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 2}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            env={"DOVETAIL_CONFIG": str(config)},
+        ) as cluster,
+    ):
         yield cluster
+
+
+Until = Callable[[Callable[[], Any]], Any]
+
+
+@pytest.fixture
+def until() -> Until:
+    """Asks until the answer is true, and returns it. What never becomes true ends by the alarm."""
+
+    def ask(question: Callable[[], Any]) -> Any:
+        while not (answer := question()):
+            time.sleep(0.005)
+        return answer
+
+    return ask
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ class _Gate:
         self.open = True
 
 
-class _Driver:
+class _Account:
     """What is under way for one program, and the ends of calls that it has not collected."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Agent:
         self._tasks: collections.OrderedDict[message.FunctionKey, Task[..., Any]] = collections.OrderedDict()
         self._limits: dict[str, _core.Limit] = {}
         self._batches: dict[str, tuple[_Gate, list[Future[Any]]]] = {}
-        self._drivers: dict[str, _Driver] = {}
+        self._accounts: dict[str, _Account] = {}
 
     def stop(self) -> None:
         self._runtime.cancel()
@@ -93,9 +93,9 @@ class Agent:
 
     # I/O tasks: they come beside Dask's tasks, and hold none of its threads.
 
-    def receive(self, driver: str, batch: bytes) -> None:
+    def receive(self, account: str, batch: bytes) -> None:
         """Begins calls; `collect` gives their ends. Of the event loop."""
-        there = self._drivers.setdefault(driver, _Driver())
+        there = self._accounts.setdefault(account, _Account())
         functions, calls = message.unpack(batch)
         for call in calls:
             number = call[0]
@@ -103,42 +103,50 @@ class Agent:
 
             def done(future: Future[Any], number: int = number) -> None:
                 with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody collects
-                    self._loop.call_soon_threadsafe(self._ended, driver, number, future)
+                    self._loop.call_soon_threadsafe(self._ended, account, number, future)
 
             future.add_done_callback(done)
 
-    def _ended(self, driver: str, number: int, future: Future[Any]) -> None:
-        there = self._drivers.get(driver)
+    def _ended(self, account: str, number: int, future: Future[Any]) -> None:
+        there = self._accounts.get(account)
         if there is not None:
-            del there.under_way[number]
+            there.under_way.pop(number, None)
             there.ends.append(_end_of(number, future))
             there.there.set()
 
-    async def collect(self, driver: str) -> bytes:
+    async def collect(self, account: str) -> bytes:
         """Waits for ends of calls. Of the event loop."""
-        there = self._drivers.setdefault(driver, _Driver())
+        there = self._accounts.setdefault(account, _Account())
         await there.there.wait()
         there.there.clear()
         ends, there.ends = there.ends, []
         return message.pack_ends(ends)
 
-    def forget(self, driver: str) -> None:
+    def forget(self, account: str) -> None:
         """The driver has gone: what has not begun never will. Of the event loop."""
-        there = self._drivers.pop(driver, None)
+        there = self._accounts.pop(account, None)
         if there is not None:
             there.gate.open = False
             there.there.set()
             for future in list(there.under_way.values()):
                 future.cancel()
         with self._lock:
-            for key in [key for key in self._tasks if key[0] == driver]:
+            for key in [key for key in self._tasks if account.startswith(key[0])]:
                 del self._tasks[key]
+            for name in [name for name in self._limits if account.startswith(name.partition("-")[0])]:
+                del self._limits[name]
 
     def _spawn(
         self, functions: dict[message.FunctionKey, tuple[message.Options, bytes]], call: message.Call, gate: _Gate
     ) -> Future[Any]:
         _number, key, changed, packed = call
-        future: Future[Any] = self._task(key, functions)(gate, changed, packed)
+        called = self._task(key, functions)
+        try:
+            future: Future[Any] = called(gate, changed, packed)
+        except Exception as error:
+            # What is wrong with it is wrong on this node, such as the name of a device, and is this call's failure alone.
+            failing = Task(_body(_raising(error)), label=called.label, directions={"gate": UNORDERED})
+            future = failing(gate, (), ())
         return future
 
     def _task(
@@ -161,7 +169,11 @@ class Agent:
         try:
             function = pickle.loads(pickled)
         except Exception as error:
-            function = _failing(error)
+            told = ImportError(
+                f"a node cannot load the function of task '{options.label}': {error}; what the program imports must be installed on it"
+            )
+            told.__cause__ = error
+            function = _raising(told)
         return Task(
             _body(function),
             label=options.label,
@@ -175,11 +187,9 @@ class Agent:
         )
 
 
-def _failing(cause: Exception) -> Callable[..., Any]:
+def _raising(error: Exception) -> Callable[..., Any]:
     def function(*_: Any, **__: Any) -> Any:
-        raise ImportError(
-            f"a node cannot load the function: {cause}; what the program imports must be installed on it"
-        ) from cause
+        raise error
 
     return function
 
@@ -288,16 +298,16 @@ def run(batch: bytes, key: str, once: bool) -> bytes:
     return the_agent().run(batch, key, once)
 
 
-async def receive(driver: str, batch: bytes) -> None:
+async def receive(account: str, batch: bytes) -> None:
     """Beside the tasks of Dask."""
-    the_agent().receive(driver, batch)
+    the_agent().receive(account, batch)
 
 
-async def collect(driver: str) -> bytes:
+async def collect(account: str) -> bytes:
     """Beside the tasks of Dask."""
-    return await the_agent().collect(driver)
+    return await the_agent().collect(account)
 
 
-async def forget(driver: str) -> None:
+async def forget(account: str) -> None:
     """Beside the tasks of Dask."""
-    the_agent().forget(driver)
+    the_agent().forget(account)

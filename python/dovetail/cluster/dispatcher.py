@@ -19,8 +19,7 @@ _MOST_CALLS = 500
 MOST_BYTES = 1 << 20
 # Batches that Dask has for each slot: one runs and one is on its way.
 _AHEAD = 2
-# How often a call is sent whose batch Dask has lost.
-MOST_LOSSES = 3
+_ATTEMPTS = 5
 # Seconds between two looks at which workers there are.
 _INTERVAL = 0.5
 
@@ -39,6 +38,7 @@ class Dispatcher:
         self._inbox: collections.deque[Job] = collections.deque()
         self._lock = threading.Lock()
         self._awake = False
+        self._most_losses = 0
         self._lost: BaseException | None = None
         self._compute: list[Job] = []
         self._accounted: list[Job] = []  # compute tasks with a limit or a share of a device
@@ -106,6 +106,7 @@ class Dispatcher:
         await self._client.close()
 
     async def _connect(self) -> None:
+        import dask
         from distributed import Client
 
         from .plugin import NodePlugin
@@ -118,8 +119,15 @@ class Dispatcher:
             timeout=self._patience,
             name="dovetail",
         )
+        self._most_losses = dask.config.get("distributed.scheduler.allowed-failures")
         try:
-            await self._client.register_plugin(NodePlugin(), name="dovetail")
+            for attempt in range(_ATTEMPTS):
+                try:
+                    await self._client.register_plugin(NodePlugin(), name="dovetail")
+                    break
+                except OSError:  # a worker died that was about to get it
+                    if attempt == _ATTEMPTS - 1:
+                        raise
             await self._look()
         except BaseException:
             await self._client.close()
@@ -150,7 +158,7 @@ class Dispatcher:
         for address in sorted(threads):
             chosen.setdefault(get_address_host(address), address)
         for host, node in list(self._nodes.items()):
-            if node.address not in threads:
+            if node.is_dead or node.address not in threads:
                 del self._nodes[host]
                 node.died("its worker process has gone")
         for host, address in chosen.items():
@@ -263,7 +271,7 @@ class Dispatcher:
             job.losses += 1
             if self._lost is not None:
                 job.fail(_gone(job, self._lost))
-            elif job.function.once or job.losses > MOST_LOSSES:
+            elif job.function.once or job.losses > self._most_losses:
                 job.fail_as_died(how)
             else:
                 job.alone = True

@@ -9,6 +9,11 @@ from typing import Any
 
 from .. import pickling
 
+PREFIX = "dovetail-"
+"""Of the names that Dask knows tasks and data by."""
+PRESENCE = "dovetail-driver-"
+"""Data of this name lies on a node as long as its driver lives: Dask drops what a client that has gone has put there."""
+
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
 

@@ -6,15 +6,19 @@ Of all worker processes of a node one has this account, the same for all drivers
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 from . import agent, message
 from .call import Job
+from .message import PRESENCE
 
 # Calls that a node has at a time: its I/O executors have something to do while more is on its way.
 _MOST_CALLS = 256
 _MOST_BYTES = 64 << 20
+
+_numbers = itertools.count(1)
 
 
 def pack_jobs(jobs: list[Job]) -> tuple[bytes, list[Job]]:
@@ -61,18 +65,19 @@ class Node:
         self.address = address
         self.jobs: dict[int, Job] = {}
         self._client = client
-        self._driver = driver
+        # Of this account: ends that an earlier one would have got are not for this one.
+        self._account = f"{driver}-{next(_numbers)}"
         self._lost = lost
         self._tell = has_room
         self._new: list[Job] = []
         self._bytes = 0
-        self._is_dead = False
+        self.is_dead = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._presence: Any = None
         self._present = False
 
     def has_room(self) -> bool:
-        return not self._is_dead and len(self.jobs) < _MOST_CALLS and self._bytes < _MOST_BYTES
+        return not self.is_dead and len(self.jobs) < _MOST_CALLS and self._bytes < _MOST_BYTES
 
     def add(self, job: Job) -> None:
         self.jobs[job.number] = job
@@ -80,7 +85,7 @@ class Node:
 
     def flush(self) -> None:
         """Sends what was added."""
-        if self._new and not self._is_dead:
+        if self._new and not self.is_dead:
             jobs, self._new = self._new, []
             if not self._present:
                 self._present = True
@@ -104,17 +109,17 @@ class Node:
                     del self.jobs[job.number]
             self._bytes += sum(job.size for job in sent)
             if sent:
-                await self._call(agent.receive, self._driver, packed)
+                await self._call(agent.receive, self._account, packed)
         except Exception as error:
             self.died(f"{type(error).__name__}: {error}")
 
     async def _collect(self) -> None:
         try:
             # Dask takes it away when this program has gone, and the agent then drops the rest.
-            name = f"dovetail-driver-{self._driver}@{self.address}"
+            name = PRESENCE + self._account
             self._presence = await self._client.scatter({name: True}, workers=[self.address], hash=False)
             while True:
-                ends = message.unpack_ends(await self._call(agent.collect, self._driver))
+                ends = message.unpack_ends(await self._call(agent.collect, self._account))
                 self._bytes -= sum(self.jobs[number].size for number, *_ in ends if number in self.jobs)
                 for job in settle(self.jobs, ends):
                     self.add(job)
@@ -124,9 +129,10 @@ class Node:
 
     def died(self, how: str) -> None:
         """Its calls are lost."""
-        if not self._is_dead:
-            self._is_dead = True
+        if not self.is_dead:
+            self.is_dead = True
             self._close()
+            self._presence = None  # where the agent lives on, it drops what has not begun
             jobs, self.jobs = list(self.jobs.values()), {}
             unsent, self._new = {job.number for job in self._new}, []
             for job in jobs:
@@ -138,7 +144,7 @@ class Node:
     async def leave(self) -> None:
         """Has the agent forget this program."""
         if self._present:
-            await self._client.run(agent.forget, self._driver, workers=[self.address])
+            await self._client.run(agent.forget, self._account, workers=[self.address])
 
     def _close(self) -> None:
         current = asyncio.current_task()

@@ -8,10 +8,7 @@ from typing import Any
 from distributed import WorkerPlugin
 
 from . import agent
-
-PREFIX = "dovetail-"
-PRESENCE = "dovetail-driver-"
-"""Data of this name lies on a node as long as its driver lives: Dask drops what a client that has gone has put there."""
+from .message import PREFIX, PRESENCE
 
 
 class NodePlugin(WorkerPlugin):  # type: ignore[misc]
@@ -42,6 +39,6 @@ class NodePlugin(WorkerPlugin):  # type: ignore[misc]
             return
         if key.startswith(PRESENCE):
             if start == "memory":
-                there.forget(key.removeprefix(PRESENCE).partition("@")[0])
+                there.forget(key.removeprefix(PRESENCE))
         elif start in ("executing", "long-running") and finish not in ("memory", "error", "long-running"):
             there.cancel(key)
