@@ -112,3 +112,23 @@ def test_tasks_of_dask_run_beside(local):
         theirs = client.map(lambda x: x + 1, range(100))
         assert sum(client.gather(theirs)) == 5050
         assert dt.wait(ours) == [2 * i for i in range(300)]
+
+
+def test_calls_that_have_not_begun_are_given_back(local):
+    from distributed import Client
+    from dovetail import pickling
+    from dovetail.cluster import agent, message
+
+    def body(waits):
+        from dovetail.cluster import agent
+
+        while waits and any(gate.open for gate, _ in agent.the_agent()._batches.values()):
+            time.sleep(0.001)
+        return waits
+
+    key = ("a driver", 1)
+    options = message.Options("body", io=False, storage_bw=None, device=None, limit=None, time_limit=None)
+    batch = message.pack({key: (options, pickling.dump_alone(body))}, [(7, key, (), (True,)), (8, key, (), (False,))])
+    with Client(local, set_as_default=False) as client:
+        ends = message.unpack_ends(client.submit(agent.run, batch, "a batch", False, pure=False).result())
+    assert [end[:2] for end in ends] == [(7, message.Fate.DONE), (8, message.Fate.NOT_BEGUN)]
