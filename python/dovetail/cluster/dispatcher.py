@@ -22,6 +22,8 @@ _AHEAD = 2
 _ATTEMPTS = 5
 # Seconds between two looks at which workers there are.
 _INTERVAL = 0.5
+# Seconds that a node has to forget the program when it leaves.
+_FAREWELL = 2.0
 
 
 class Dispatcher:
@@ -97,9 +99,11 @@ class Dispatcher:
         watch = asyncio.ensure_future(self._watch())
         await self._end.wait()
         watch.cancel()
-        nodes = list(self._nodes.values())
+        nodes = [node for node in self._nodes.values() if not node.is_dead]
         self._lose(ConnectionError("the program has left the cluster"))
-        await asyncio.gather(*(node.leave() for node in nodes), return_exceptions=True)
+        # A node that has just died does not answer, and Dask tries to reach it for half a minute.
+        left = (asyncio.wait_for(node.leave(), _FAREWELL) for node in nodes)
+        await asyncio.gather(*left, return_exceptions=True)
         for each in list(self._under_way):
             each.cancel()
         await asyncio.gather(watch, *self._under_way, return_exceptions=True)
