@@ -416,11 +416,6 @@ def _flags(function: Any) -> int:
     return 0 if code is None else int(code.co_flags)
 
 
-def is_coroutine(function: Any) -> bool:
-    """Whether calling it makes a coroutine."""
-    return bool(_flags(function) & _COROUTINE)
-
-
 def _similar(word: str, words: list[str]) -> str:
     import difflib
 

@@ -36,7 +36,12 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return hangs.run(list(command), timeout=200, env={**os.environ, **environment})
 
 
-@pytest.mark.parametrize(("by_option", "fails"), [(True, False), (False, True)])
+BOTH = [(True, True), (False, False)]
+
+
+@pytest.mark.parametrize(
+    ("by_option", "fails"), [*BOTH, (True, False), (False, True)] if "DOVETAIL_TEST_LONG" in os.environ else BOTH
+)
 def test_a_program_runs_unchanged_and_its_last_tasks_are_waited_for(local, tmp_path, by_option, fails):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

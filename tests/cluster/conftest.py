@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import sys
@@ -18,6 +19,13 @@ import hangs  # noqa: E402 (behind the path to it)
 
 ALARM_SECONDS = int(os.environ.get("DOVETAIL_TEST_ALARM", "240"))
 ALARM = pytest.StashKey[hangs.Alarm]()
+PATIENT = {
+    # A LocalCluster gives a worker up that is not back after some seconds, be it that it was killed again.
+    "distributed.deploy.lost-worker-timeout": "1h",
+    # A result whose worker has died is asked for again after this time.
+    "distributed.comm.timeouts.connect": "5s",
+}
+"""Of Dask, for tests that kill workers."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,25 +49,31 @@ def alarm(request: pytest.FixtureRequest) -> Iterator[None]:
     request.config.stash[ALARM].set(ALARM_SECONDS)
 
 
-@pytest.fixture(scope="session")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The cluster, as a user of Dask starts one. Its node has a device "disk" of 100 MB/s; a task may see two workers die."""
+@contextlib.contextmanager
+def cluster_of(folder: Path, workers: int, slots: int) -> Iterator[Any]:
+    """A cluster, as a user of Dask starts one. Its node has a device "disk" of 100 MB/s; a task may see two workers die."""
     distributed = pytest.importorskip("distributed", reason="Dask distributed is not installed")
     import dask
 
-    folder = tmp_path_factory.mktemp("node")
     config = folder / "dovetail.toml"
     config.write_text(f'[[device]]\nname = "disk"\npaths = ["{folder}"]\nread = 100\nwrite = 100\n')
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 2}),
+        dask.config.set({**PATIENT, "distributed.scheduler.allowed-failures": 2}),
         distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
+            n_workers=workers,
+            threads_per_worker=slots,
             processes=True,
-            dashboard_address=":0",
+            dashboard_address="127.0.0.1:0",
             env={"DOVETAIL_CONFIG": str(config)},
         ) as cluster,
     ):
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Two workers, each a process with one slot."""
+    with cluster_of(tmp_path_factory.mktemp("node"), 2, 1) as cluster:
         yield cluster
 
 

@@ -9,8 +9,11 @@ import sys
 import time
 
 import dovetail as dt
+import numpy as np
 import pytest
+from conftest import cluster_of
 
+LONG = "DOVETAIL_TEST_LONG" in os.environ
 distributed = pytest.importorskip("distributed", reason="Dask distributed is not installed")
 
 
@@ -34,26 +37,37 @@ def kill(folder, name, until):
     os.kill(int((folder / name).read_text()), signal.SIGKILL)
 
 
+KINDS = {"computing": ({}, 0), "io": ({"io": True}, 0), "limit": ({"limit": 1}, 0), "large": ({}, 400_000)}
+"""Options of the task, and how many numbers it gets besides."""
+
+
 @pytest.mark.usefixtures("connected")
-@pytest.mark.parametrize("io", [False, True])
-def test_tasks_of_a_killed_worker_run_again_and_objects_go_on_from_the_last_version(tmp_path, until, io):
-    @dt.task(values=dt.INOUT, io=io)
-    def append(values, i, folder):
-        values.append(i)
-        if i == 2 and begin(folder, "append"):
+@pytest.mark.parametrize("kinds", [[kind] for kind in KINDS] if LONG else [["io", "limit", "large"]])
+def test_tasks_of_a_killed_worker_run_again_and_objects_go_on_from_the_last_version(tmp_path, until, kinds):
+    def append(values, i, folder, name, numbers):
+        values.append(i + int(numbers.sum()))
+        if i == 2 and begin(folder, name):
             stay()
 
-    values = []
-    for i in range(5):
-        append(values, i, str(tmp_path))
-    others = [dt.task(abs, io=io)(-i) for i in range(50)]
-    kill(tmp_path, "append", until)
-    assert dt.wait(values) == [0, 1, 2, 3, 4]
-    assert dt.wait(others) == list(range(50))
+    lists = {}
+    others = []
+    for kind in kinds:
+        options, count = KINDS[kind]
+        values = lists[kind] = []
+        for i in range(5):
+            dt.task(append, values=dt.INOUT, **options)(values, i, str(tmp_path), kind, np.zeros(count))
+        others += [dt.task(abs, **options)(-i) for i in range(50)]
+    for kind in kinds:
+        until((tmp_path / kind).exists)
+    for process in {int((tmp_path / kind).read_text()) for kind in kinds}:
+        os.kill(process, signal.SIGKILL)
+    for kind, values in lists.items():
+        assert (kind, dt.wait(values)) == (kind, [0, 1, 2, 3, 4])
+    assert dt.wait(others) == [*range(50)] * len(kinds)
 
 
 @pytest.mark.usefixtures("connected")
-@pytest.mark.parametrize("io", [False, True] if "DOVETAIL_TEST_LONG" in os.environ else [False])
+@pytest.mark.parametrize("io", [False, True] if LONG else [False])
 def test_what_changes_a_file_in_place_runs_again_only_if_it_may(tmp_path, until, io):
     @dt.task(path=dt.FILE_INOUT, io=io)
     def append(path, folder, name):
@@ -78,21 +92,31 @@ def test_what_changes_a_file_in_place_runs_again_only_if_it_may(tmp_path, until,
     assert file.read_text() == "bb"
 
 
-@pytest.mark.skipif("DOVETAIL_TEST_LONG" not in os.environ, reason="workers start three times: make test-cluster")
-@pytest.mark.usefixtures("connected")
-def test_a_task_that_kills_its_worker_fails_alone():
-    @dt.task
-    def body(i):
-        if i == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return i
+@pytest.mark.skipif(not LONG, reason="workers start many times: make test-cluster")
+@pytest.mark.parametrize("options", [{}, {"io": True}, {"limit": 1}], ids=["computing", "io", "limit"])
+def test_a_task_that_kills_its_worker_fails_alone(tmp_path, options):
+    """With one worker all others die with it, as often as it does."""
 
-    futures = [body(i) for i in range(40)]
-    for i, future in enumerate(futures):
-        if i != 3:
-            assert future.result() == i
-    with pytest.raises(dt.TaskFailed, match="each worker process that ran it was killed, 3 in all"):
-        futures[3].result()
+    def killer(folder):
+        deaths = len(os.listdir(folder))
+        # As long as Dask gives this worker the next task as well.
+        (worker,) = Worker._instances
+        while not options and deaths < 3 and sum(key.startswith("dovetail-") for key in worker.state.tasks) < 2:
+            time.sleep(0.001)
+        open(os.path.join(folder, str(deaths)), "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    from distributed.worker import Worker
+
+    folder = tmp_path / "deaths"
+    folder.mkdir()
+    with cluster_of(tmp_path, 1, 1) as cluster, dt.Cluster(cluster):
+        dies = dt.task(killer, **options)(str(folder))
+        futures = [dt.task(abs, **options)(-i) for i in range(6)]
+        assert dt.wait(futures) == list(range(6))
+        with pytest.raises(dt.TaskFailed, match="killed, 3 in all|was lost") as failure:
+            dies.result()
+        assert failure.value.label == "killer" and not failure.value.cancelled
 
 
 DRIVER = """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
 import dovetail as dt
+import numpy as np
 import pytest
+from together import meet, note
 
 pytest.importorskip("distributed", reason="Dask distributed is not installed")
 pytestmark = pytest.mark.usefixtures("connected")
@@ -40,37 +41,58 @@ def test_io_tasks_need_no_slot(tmp_path):
     assert set(dt.wait([process() for _ in range(20)])) == {dt.wait(released)}
 
 
-def note(path: str, seconds: float) -> int:
-    """How many run at the same time, this one included."""
-
-    def change(by: int) -> int:
-        with open(path, "r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            count = int(file.read() or 0) + by
-            file.seek(0)
-            file.write(f"{count:4}")
-            file.flush()
-        return count
-
-    count = change(1)
-    time.sleep(seconds)  # so that others would be seen
-    change(-1)
-    return count
-
-
 @pytest.mark.parametrize("options", [{"limit": 3}, {"storage_bw": 30, "device": "disk"}])
 def test_limits_and_shares_of_a_device_hold_for_io_tasks_of_a_node(tmp_path, options):
     (tmp_path / "count").touch()
-    body, free = dt.io(note, **options), dt.io(note)
+    body, free = dt.io(note, **options), dt.io(meet)
     assert max(dt.wait([body(str(tmp_path / "count"), 0.005) for _ in range(24)])) <= 3
-    assert max(dt.wait([free(str(tmp_path / "count"), 0.005) for _ in range(24)])) > 3
+    dt.wait([free(str(tmp_path), number, 4) for number in range(4)])
 
 
 @pytest.mark.parametrize("options", [{"limit": 1}, {"storage_bw": 60, "device": "disk"}])
-def test_limits_and_shares_of_a_device_hold_for_computing_tasks_of_a_node(tmp_path, options):
+def test_computing_tasks_with_a_limit_or_a_share_run_in_one_process_of_the_node(tmp_path, options):
     (tmp_path / "count").touch()
     body = dt.task(note, **options)
-    assert max(dt.wait([body(str(tmp_path / "count"), 0.02) for _ in range(12)])) == 1
+    assert max(dt.wait([body(str(tmp_path / "count"), 0.01) for _ in range(8)])) == 1
+
+
+def test_calls_without_a_limit_do_not_wait_behind_those_that_have_one(tmp_path):
+    @dt.task(limit=1)
+    def limited(path):
+        while not os.path.exists(path):
+            time.sleep(0.001)
+
+    path = str(tmp_path / "open")
+    waiting = [limited(path) for _ in range(10)]
+    dt.wait(dt.task(lambda path: open(path, "w").close())(path))
+    dt.wait(waiting)
+
+
+def test_a_node_gets_a_bounded_number_of_bytes_at_a_time(local, tmp_path, until, monkeypatch):
+    from distributed import Client
+    from dovetail.cluster import node
+
+    @dt.io
+    def wait(array, folder, number):
+        open(os.path.join(folder, str(number)), "w").close()
+        while not os.path.exists(os.path.join(folder, "open")):
+            time.sleep(0.005)
+        return len(array)
+
+    def received():
+        from dovetail.cluster import agent
+
+        return agent.the_agent()._runtime._core.pending
+
+    monkeypatch.setattr(node, "_MOST_BYTES", 8 << 20)
+    array = np.zeros(1 << 20, np.uint8)
+    futures = [wait(array, str(tmp_path), number) for number in range(12)]
+    until(lambda: len(list(tmp_path.iterdir())) >= 8)
+    with Client(local, set_as_default=False) as client:
+        there = sum(client.run(received).values())
+    (tmp_path / "open").touch()
+    assert there == 8  # of 1 MiB each
+    assert dt.wait(futures) == [1 << 20] * 12
 
 
 def test_tasks_share_a_limit(tmp_path):

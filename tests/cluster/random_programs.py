@@ -12,6 +12,7 @@ import dovetail as dt
 import numpy as np
 
 _OBJECTS, _FILES, _CELLS = 4, 3, 48
+_LARGE = 200_000  # numbers, more than a message of a batch takes
 _RECORD = 8
 
 
@@ -46,6 +47,12 @@ def mix(target: Any, source: Any, x: int, fails: bool, seconds: float) -> float:
 def add(target: Any, x: int, seconds: float) -> None:
     _work(seconds)
     target += x
+
+
+def turn(target: Any, x: int, seconds: float) -> float:
+    _work(seconds)
+    target[:] = target[::-1] + x
+    return float(target[0])
 
 
 def write(path: str, text: str, fails: bool, seconds: float) -> int:
@@ -94,14 +101,17 @@ class Program:
         choose = random.Random(self._seed)
         objects: list[list[Any]] = [[] for _ in range(_OBJECTS)]
         array = np.arange(_CELLS)
+        large = np.arange(_LARGE)
         paths = [str(folder / f"file{i}") for i in range(_FILES)]
         futures: list[Any] = []
         numbers: list[Any] = [1]
         for i in range(self._length):
             seconds = choose.random() * self._seconds
             fails = choose.random() < 0.05
-            options = {"io": choose.random() < 0.3, "priority": choose.randrange(3)}
-            kind = choose.randrange(6)
+            options: dict[str, Any] = {"io": choose.random() < 0.3, "priority": choose.randrange(3)}
+            if choose.random() < 0.2:
+                options["limit"] = choose.randint(1, 3)
+            kind = choose.randrange(6) if choose.random() < 0.95 else 6
             if kind == 0:
                 target, source = choose.sample(range(_OBJECTS), 2)
                 call = dt.task(append, target=dt.INOUT, **options)
@@ -126,6 +136,10 @@ class Program:
                 future = call(choose.choice(paths), choose.randrange(6), i, seconds)
             elif kind == 4:
                 future = dt.task(read, path=dt.FILE_IN, **options)(choose.choice(paths), seconds)
+            elif kind == 6:
+                begin = choose.randrange(_LARGE // 4)
+                call = dt.task(turn, target=dt.INOUT, **options)
+                future = call(large[begin : begin + _LARGE * 3 // 4], i, seconds)
             else:
                 values = choose.sample(numbers, min(len(numbers), 3))
                 future = dt.task(total, **options)(values, {"last": numbers[-1]}, seconds)
@@ -134,7 +148,7 @@ class Program:
         ends = [_end(future) for future in futures]
         dt.barrier()
         left = [_text(Path(path)) for path in paths]
-        return [*ends, repr(objects), repr(array.tolist()), *left]
+        return [*ends, repr(objects), repr(array.tolist()), large.tobytes().hex(), *left]
 
 
 def _text(path: Path) -> str:

@@ -13,10 +13,11 @@ import threading
 
 import dovetail as dt
 import pytest
+from conftest import PATIENT
 from random_programs import Program
 
 distributed = pytest.importorskip("distributed", reason="Dask distributed is not installed")
-ROUNDS = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "4"))
+ROUNDS = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "2"))
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
 
 
@@ -45,10 +46,10 @@ class Killer:
 
     def _run(self) -> None:
         while not self._end.wait(self._choose.uniform(0.2, 2.0)):
-            # Dask gives up a worker that dies while it starts.
+            # One that runs; the others start again.
             there = list(self._cluster.scheduler.workers)
             started = [each for each in self._cluster.workers.values() if each.worker_address in there]
-            if len(started) < 2:
+            if not started:
                 continue
             with contextlib.suppress(ProcessLookupError):  # it has been killed just now
                 os.kill(self._choose.choice(started).pid, signal.SIGKILL)
@@ -69,8 +70,8 @@ def test_programs_end_alike_while_workers_are_killed(tmp_path):
 
     kills = 0
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 20}),
-        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=":0") as cluster,
+        dask.config.set({**PATIENT, "distributed.scheduler.allowed-failures": 20}),
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         for seed in range(SEED, SEED + ROUNDS):

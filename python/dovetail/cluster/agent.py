@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import inspect
 import pickle
 import threading
 import time
@@ -16,7 +17,7 @@ from .. import _core, elsewhere, process_worker
 from ..directions import UNORDERED
 from ..future import Future
 from ..runtime import Runtime
-from ..task import Task, is_coroutine
+from ..task import Task
 from . import message
 from .message import Fate
 
@@ -196,7 +197,7 @@ def _raising(error: Exception) -> Callable[..., Any]:
 
 def _body(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of one call as it was sent. Its value is the end of the call, but for the number."""
-    if is_coroutine(function):
+    if inspect.iscoroutinefunction(function):
 
         async def coroutine(gate: _Gate, changed: tuple[int | str, ...], packed: Any) -> tuple[Fate, float, Any]:
             if not gate.open:
@@ -296,6 +297,11 @@ def find() -> Agent | None:
 def run(batch: bytes, key: str, once: bool) -> bytes:
     """A task of Dask."""
     return the_agent().run(batch, key, once)
+
+
+async def is_there() -> bool:
+    """Beside the tasks of Dask."""
+    return _agent is not None
 
 
 async def receive(account: str, batch: bytes) -> None:

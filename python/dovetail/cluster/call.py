@@ -11,6 +11,7 @@ from .. import _core, pickling
 from ..directions import Direction
 from ..processes import RemoteTraceback
 from ..updating import update
+from ..used_names import UsedNames
 from . import message
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ class Function:
     def __init__(self, task: Task[..., Any], driver: str, submit: Callable[[Job], None]) -> None:
         self.label = task.label
         self.priority = task.priority
-        self.key = (driver, next(_numbers))
         self.seconds: float | None = None  # that a call takes
         directions = task.directions.values()
         # If its node dies, nobody knows what it has done to the file.
@@ -50,12 +50,24 @@ class Function:
         self._names_files = any(direction in _FILES for direction in directions)
         code = getattr(getattr(task.function, "__wrapped__", task.function), "__code__", None)
         self._names, self._rest, self._others = _parameters(code)
+        self._driver = driver
+        self._function = task.function
+        self._made = self._make()
+
+    def _make(self) -> tuple[UsedNames, message.FunctionKey, bytes]:
+        used = UsedNames(self._function)  # before: what changes meanwhile is noticed the next time
         try:
-            self.pickled = pickling.dump_alone(task.function)
+            return used, (self._driver, next(_numbers)), pickling.dump_alone(self._function)
         except Exception as error:
             raise TypeError(
-                f"task '{task.label}' cannot be sent to the cluster, since its function refers to what belongs to this process: {error}"
+                f"task '{self.label}' cannot be sent to the cluster, since its function refers to what belongs to this process: {error}"
             ) from error
+
+    def pickled(self) -> tuple[message.FunctionKey, bytes]:
+        """The function as bytes: the same ones until it, or something that it uses by name, becomes another object."""
+        if self._made[0].have_changed():
+            self._made = self._make()
+        return self._made[1:]
 
     def __call__(self, ending: _core.Ending, /, *args: Any, **kwargs: Any) -> None:
         if self._names_files:
@@ -102,7 +114,20 @@ def _parameters(code: Any) -> tuple[tuple[str, ...], str, str]:
 class Job:
     """One call on its way."""
 
-    __slots__ = ("alone", "args", "changed", "ending", "function", "kwargs", "losses", "number", "size")
+    __slots__ = (
+        "alone",
+        "args",
+        "changed",
+        "ending",
+        "function",
+        "is_suspect",
+        "key",
+        "kwargs",
+        "losses",
+        "number",
+        "pickled",
+        "size",
+    )
 
     def __init__(self, ending: _core.Ending, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.number = next(_numbers)
@@ -112,8 +137,12 @@ class Job:
         self.kwargs = kwargs
         self.changed: dict[int | str, Any] = {}
         self.alone = function.once  # no other call is sent with it
+        self.is_suspect = False  # of killing the worker that runs it; nothing runs beside it
         self.losses = 0  # how often it was sent and nothing came back
         self.size = 0  # bytes of its arguments
+        # The function as it was when the call was packed.
+        self.key: message.FunctionKey = ("", 0)
+        self.pickled = b""
 
     def __lt__(self, other: Job) -> bool:
         """Whether it is sent first."""
@@ -122,29 +151,33 @@ class Job:
     def call(self) -> message.Call | None:
         """What is sent; None if it cannot be, which is its failure."""
         plain = pickling.is_plain(self.args) and not self.kwargs
-        self.size = 0
         packed: Any = self.args
-        if plain:
-            self.size = sum(len(value) for value in self.args if isinstance(value, str | bytes))
-        else:
-            self.changed = self.function.changed(self.args, self.kwargs)
-            try:
-                packed = pickling.dump_alone((self.args, self.kwargs))
-            except BaseException as error:
-                self.fail(self._unpicklable(error) if isinstance(error, Exception) else error)
-                return None
-            self.size = len(packed)
-        return self.number, self.function.key, tuple(self.changed), packed
+        try:
+            self.key, self.pickled = self.function.pickled()
+            if plain:
+                self.size = sum(len(value) for value in self.args if isinstance(value, str | bytes))
+            else:
+                self.changed = self.function.changed(self.args, self.kwargs)
+                packed = self._packed()
+                self.size = len(packed)
+        except BaseException as error:
+            self.fail(error)
+            return None
+        return self.number, self.key, tuple(self.changed), packed
+
+    def _packed(self) -> bytes:
+        try:
+            return pickling.dump_alone((self.args, self.kwargs))
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise self._unpicklable(error) from error
 
     def _unpicklable(self, error: Exception) -> Exception:
-        if isinstance(error, OSError | MemoryError):
-            return error
         names = [self.function.name_of(place) for place in (*range(len(self.args)), *self.kwargs)]
         name = pickling.failing_argument(names, [*self.args, *self.kwargs.values()], pickling.dump_alone)
         where = "an argument" if name is None else f"argument '{name}'"
-        told = TypeError(f"{where} of task '{self.function.label}' cannot be sent to the cluster: {error}")
-        told.__cause__ = error
-        return told
+        return TypeError(f"{where} of task '{self.function.label}' cannot be sent to the cluster: {error}")
 
     def end(self, fate: message.Fate, seconds: float, packed: Any) -> None:
         """Ends the task as the agent says."""

@@ -57,6 +57,7 @@ class Cluster:
         """Leaves the cluster. Tasks that have not ended fail."""
         with _lock:
             dispatcher, self._dispatcher = self._dispatcher, None
+            self._functions.clear()  # they refer to the dispatcher
             if elsewhere.current is self:
                 elsewhere.current = None
         if dispatcher is not None:

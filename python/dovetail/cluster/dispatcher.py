@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import heapq
 import threading
 import uuid
 from typing import Any
 
+from ..logger import logger
 from . import agent, message
 from .call import Job, WorkerDied
-from .node import Node, pack_jobs, settle
+from .marks import Marks
+from .node import Node, pack, settle
 
 # A batch has calls for about this many seconds, at most so many calls and bytes.
 _SECONDS = 0.02
@@ -22,6 +25,8 @@ _AHEAD = 2
 _ATTEMPTS = 5
 # Seconds between two looks at which workers there are.
 _INTERVAL = 0.5
+# Seconds that all workers have to start an agent.
+_START = 10.0
 # Seconds that a node has to forget the program when it leaves.
 _FAREWELL = 2.0
 
@@ -45,11 +50,16 @@ class Dispatcher:
         self._compute: list[Job] = []
         self._accounted: list[Job] = []  # compute tasks with a limit or a share of a device
         self._io: list[Job] = []
-        self._slots = 0
-        self._in_flight = 0
+        self._suspects: list[Job] = []
+        self._tries_suspect = False  # it runs, and nothing else does
+        self._threads: dict[str, int] = {}  # of each worker
+        self._warned = False
         self._batch_number = 0
         self._nodes: dict[str, Node] = {}
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._under_way: dict[asyncio.Task[None], list[Job]] = {}
+        self._accounted_under_way = 0
+        self._restricted: dict[Any, list[str]] = {}  # futures of Dask, and the only workers that may run them
+        self._marks = Marks()
         self._end: asyncio.Event | None = None
         started: list[BaseException | None] = []
         ready = threading.Event()
@@ -104,16 +114,14 @@ class Dispatcher:
         # A node that has just died does not answer, and Dask tries to reach it for half a minute.
         left = (asyncio.wait_for(node.leave(), _FAREWELL) for node in nodes)
         await asyncio.gather(*left, return_exceptions=True)
-        for each in list(self._under_way):
-            each.cancel()
         await asyncio.gather(watch, *self._under_way, return_exceptions=True)
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            await asyncio.wait_for(self._marks.clear_all(self._client), _FAREWELL)
         await self._client.close()
 
     async def _connect(self) -> None:
         import dask
         from distributed import Client
-
-        from .plugin import NodePlugin
 
         self._client = await Client(
             self._address,
@@ -125,17 +133,42 @@ class Dispatcher:
         )
         self._most_losses = dask.config.get("distributed.scheduler.allowed-failures")
         try:
-            for attempt in range(_ATTEMPTS):
-                try:
-                    await self._client.register_plugin(NodePlugin(), name="dovetail")
-                    break
-                except OSError:  # a worker died that was about to get it
-                    if attempt == _ATTEMPTS - 1:
-                        raise
+            await self._start_agents()
             await self._look()
         except BaseException:
             await self._client.close()
             raise
+
+    async def _start_agents(self) -> None:
+        """On all workers that there are; those that come later start theirs before they run anything."""
+        from .plugin import NAME, NodePlugin
+
+        for attempt in range(_ATTEMPTS):
+            try:
+                await self._client.register_plugin(NodePlugin(), name=NAME)
+                break
+            except OSError:  # a worker died that was about to get it
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            except Exception:
+                # A worker has refused. The next program is to be told so as well.
+                with contextlib.suppress(Exception):
+                    await self._client.unregister_worker_plugin(name=NAME)
+                raise
+        # Dask passes it on once only. If that was for another program, it may be on its way still.
+        until = self._loop.time() + _START
+        while True:
+            answers = await self._client.run(agent.is_there, on_error="return")
+            without = [
+                address for address, there in answers.items() if there is not True and not isinstance(there, OSError)
+            ]
+            if not without:
+                return
+            if self._loop.time() > until:
+                raise RuntimeError(
+                    f"the worker {without[0]} has no agent of Dovetail ({answers[without[0]]}): its log says why it could not start one"
+                )
+            await asyncio.sleep(_INTERVAL / 10)
 
     def _stop(self) -> None:
         if self._end is not None:
@@ -151,13 +184,13 @@ class Dispatcher:
                 if self._client.status != "running":
                     self._lose(error)
                     return
-            self._pump()
+            self.pump()
 
     async def _look(self) -> None:
         from distributed.comm import get_address_host
 
-        threads: dict[str, int] = await self._client.nthreads()
-        self._slots = sum(threads.values())
+        self._threads = threads = await self._client.nthreads()
+        self._warn()
         chosen: dict[str, str] = {}
         for address in sorted(threads):
             chosen.setdefault(get_address_host(address), address)
@@ -167,22 +200,54 @@ class Dispatcher:
                 node.died("its worker process has gone")
         for host, address in chosen.items():
             if host not in self._nodes:
-                self._nodes[host] = Node(self._client, self.id, address, self._again, self._pump)
+                self._nodes[host] = Node(self._client, self.id, address, self)
+        # Dask would keep them for workers that do not come back: one that is started again has another address.
+        for future, workers in list(self._restricted.items()):
+            if threads.keys().isdisjoint(workers):
+                del self._restricted[future]
+                await future.cancel()
+
+    def _warn(self) -> None:
+        waiting = len(self._compute) + len(self._accounted) + len(self._io) + len(self._suspects)
+        waiting += sum(map(len, self._under_way.values()))
+        if self._threads or not waiting:
+            self._warned = False
+        elif not self._warned:
+            self._warned = True
+            logger.warning("the cluster has no workers; %d calls wait for one", waiting)
 
     def _wake(self) -> None:
         with self._lock:
             self._awake = False
             jobs, self._inbox = self._inbox, collections.deque()
         for job in jobs:
-            self._push(job)
-        self._pump()
+            self.push(job)
+        self.pump()
 
-    def _push(self, job: Job) -> None:
+    def push(self, job: Job) -> None:
+        """It has not begun."""
         function = job.function
-        heapq.heappush(self._io if function.io else self._accounted if function.has_account else self._compute, job)
+        if self._lost is not None:
+            job.fail(_gone(job, self._lost))
+        elif job.is_suspect:
+            heapq.heappush(self._suspects, job)
+        else:
+            heapq.heappush(self._io if function.io else self._accounted if function.has_account else self._compute, job)
 
-    def _pump(self) -> None:
+    def pump(self) -> None:
         """Sends what there is room for."""
+        if self._tries_suspect and self._is_busy():
+            return
+        self._tries_suspect = False
+        self._pump_io()
+        self._pump_compute()
+        while self._suspects and not self._is_busy() and any(node.has_room() for node in self._nodes.values()):
+            self._try_suspect()
+
+    def _is_busy(self) -> bool:
+        return bool(self._under_way) or any(node.jobs for node in self._nodes.values())
+
+    def _pump_io(self) -> None:
         nodes = [node for node in self._nodes.values() if node.has_room()]
         while self._io and nodes:
             node = min(nodes, key=lambda node: len(node.jobs))
@@ -190,114 +255,150 @@ class Dispatcher:
             nodes = [node for node in nodes if node.has_room()]
         for node in self._nodes.values():
             node.flush()
-        while self._in_flight < _AHEAD * self._slots:
-            jobs = self._accounted if self._nodes and self._accounted else self._compute
-            if self._accounted and self._compute and self._compute[0] < self._accounted[0]:
+
+    def _pump_compute(self) -> None:
+        slots = sum(self._threads.values())
+        accounts = self._accounts()
+        # No more than their own processes have slots for: the others' slots are for the rest.
+        most_accounted = _AHEAD * sum(self._threads[address] for address in accounts)
+        while len(self._under_way) < _AHEAD * slots:
+            jobs = self._accounted if self._accounted_under_way < most_accounted else []
+            if not jobs or (self._compute and self._compute[0] < jobs[0]):
                 jobs = self._compute
             if not jobs:
                 break
-            workers = [node.address for node in self._nodes.values()] if jobs is self._accounted else None
-            self._start(self._send(self._batch(jobs), workers))
+            self._start(self._batch(jobs), accounts if jobs is self._accounted else None)
 
-    def _start(self, coroutine: Any) -> None:
-        self._in_flight += 1
-        task = asyncio.ensure_future(coroutine)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+    def _accounts(self) -> list[str]:
+        return [node.address for node in self._nodes.values() if not node.is_dead and node.address in self._threads]
 
-    def _batch(self, jobs: list[Job]) -> list[Job]:
-        """Calls that come next, as many as take the time of a batch and leave some for the other slots."""
-        first = heapq.heappop(jobs)
-        batch = [first]
-        most = 1 if first.alone else min(_MOST_CALLS, -(-len(jobs) // max(self._slots, 1)))
-        seconds = first.function.seconds
-        while jobs and len(batch) < most and seconds is not None and seconds < _SECONDS:
-            following = jobs[0]
-            if following.alone or following.function.priority != first.function.priority:
+    def _try_suspect(self) -> None:
+        """Runs a call while nothing else runs: if a worker dies then, it is this call that has killed it."""
+        job = heapq.heappop(self._suspects)
+        self._tries_suspect = True
+        if job.function.io:
+            node = next(node for node in self._nodes.values() if node.has_room())
+            node.add(job)
+            node.flush()
+        else:
+            call = job.call()
+            if call is not None:
+                self._start([(job, call)], self._accounts() if job.function.has_account else None)
+
+    def _start(self, batch: list[tuple[Job, message.Call]], workers: list[str] | None) -> None:
+        if batch:
+            task = asyncio.ensure_future(self._send(batch, workers))
+            self._under_way[task] = [job for job, _ in batch]
+            self._accounted_under_way += workers is not None
+            task.add_done_callback(lambda task: self._sent(task, workers is not None))
+
+    def _sent(self, task: asyncio.Task[None], accounted: bool) -> None:
+        del self._under_way[task]
+        self._accounted_under_way -= accounted
+        self.pump()
+
+    def _batch(self, jobs: list[Job]) -> list[tuple[Job, message.Call]]:
+        """Calls that come next, as many as take the time of a batch and leave some for the other slots. What cannot be sent fails."""
+        first = jobs[0]
+        most = 1 if first.alone else min(_MOST_CALLS, -(-len(jobs) // max(sum(self._threads.values()), 1)))
+        seconds = 0.0
+        size = 0
+        batch = []
+        while jobs and most > 0 and seconds < _SECONDS and size < MOST_BYTES:
+            job = jobs[0]
+            needs = _SECONDS if job.function.seconds is None else job.function.seconds
+            if job is not first and (
+                job.alone or job.function.priority != first.function.priority or seconds + needs > _SECONDS
+            ):
                 break
-            if following.function.seconds is None or _is_large(following):
-                break
-            seconds += following.function.seconds
-            batch.append(heapq.heappop(jobs))
+            heapq.heappop(jobs)
+            most -= 1
+            seconds += needs
+            call = job.call()
+            if call is not None:
+                batch.append((job, call))
+                size += job.size
         return batch
 
-    async def _send(self, jobs: list[Job], workers: list[str] | None) -> None:
-        try:
-            packed, jobs = pack_jobs(jobs)
-            if jobs:
-                await self._send_packed(packed, jobs, workers)
-        finally:
-            self._in_flight -= 1
-            self._pump()
-
-    async def _send_packed(self, packed: bytes, jobs: list[Job], workers: list[str] | None) -> None:
-        from distributed import KilledWorker
+    async def _send(self, batch: list[tuple[Job, message.Call]], workers: list[str] | None) -> None:
+        from distributed import CancelledError, KilledWorker
 
         self._batch_number += 1
-        key = f"dovetail-{self.id}-{self._batch_number}"
+        key = f"{message.PREFIX}{self.id}-{self._batch_number}"
+        jobs = [job for job, _ in batch]
         first = jobs[0].function
         options: dict[str, Any] = {"key": key, "pure": False, "priority": first.priority}
         if workers is not None:
             options |= {"workers": workers, "allow_other_workers": False}
+        future: Any = None
+        released: list[str] = []
         try:
-            # Dask's scheduler is not to carry what is large.
+            packed = pack(batch)
+            # Dask's scheduler is to pass on what is large, and not to keep it.
             large = len(packed) > MOST_BYTES
             given = await self._client.scatter(packed, hash=False, workers=workers) if large else packed
+            released = self._marks.released()
             future = self._client.submit(agent.run, given, key, first.once, **options)
+            if workers is not None:
+                self._restricted[future] = workers
             answer = await future
         except KilledWorker as error:
-            if len(jobs) == 1:
-                jobs[0].fail_as_died(f"each worker process that ran it was killed, {error.allowed_failures + 1} in all")
-            else:
-                # One of them may be the reason.
-                for job in jobs:
-                    job.alone = True
-                    self._push(job)
-        except asyncio.CancelledError as error:
-            if self._lost is not None:
-                _fail(jobs, self._lost)
-                raise
-            self._again(jobs, f"Dask has dropped it ({error})")
+            # One of them may be the reason, or what ran beside: Dask counts the death for all tasks that the worker had.
+            self._most_losses = error.allowed_failures
+            how = f"each worker process that ran it was killed, {error.allowed_failures + 1} in all"
+            await self._ask_again(jobs, key, how, is_suspect=True)
+        except CancelledError as error:
+            gone = workers is not None and future not in self._restricted
+            how = "the worker process that ran it was lost" if gone else f"Dask has dropped it: {error}"
+            await self._ask_again(jobs, key, how)
         except OSError as error:
-            self._again(jobs, f"{type(error).__name__}: {error}")
+            await self._ask_again(jobs, key, f"{type(error).__name__}: {error}")
         except Exception as error:
-            _fail(jobs, error)
+            for job in jobs:
+                job.fail(_not_run(job, error))
         else:
-            self._settle(jobs, answer)
+            self._marks.clear(self._client, released)
+            released = []
+            for job in settle({job.number: job for job in jobs}, message.unpack_ends(answer)):
+                self.push(job)
+        finally:
+            self._marks.keep(released)
+            self._restricted.pop(future, None)
+            if first.once and future is not None:
+                self._marks.release(future, key)
 
-    def _settle(self, jobs: list[Job], answer: bytes) -> None:
-        for job in settle({job.number: job for job in jobs}, message.unpack_ends(answer)):
-            self._push(job)
+    async def _ask_again(self, jobs: list[Job], key: str, how: str, is_suspect: bool = False) -> None:
+        begun = not jobs[0].function.once or await self._marks.is_set(self._client, key)
+        self.again(jobs, how, is_suspect, begun)
 
-    def _again(self, jobs: list[Job], how: str) -> None:
+    def again(self, jobs: list[Job], how: str, is_suspect: bool = False, begun: bool = True) -> None:
         """They were sent, and what became of them is not known."""
         for job in jobs:
-            job.losses += 1
             if self._lost is not None:
                 job.fail(_gone(job, self._lost))
-            elif job.function.once or job.losses > self._most_losses:
+            elif job.is_suspect or (job.function.once and begun):
                 job.fail_as_died(how)
             else:
+                job.losses += 1
                 job.alone = True
-                self._push(job)
+                job.is_suspect = is_suspect or job.losses > self._most_losses
+                self.push(job)
 
     def _lose(self, cause: BaseException) -> None:
         """Nothing more comes from the cluster."""
         with self._lock:
             self._lost = cause
-            waiting = [*self._inbox, *self._compute, *self._accounted, *self._io]
+            waiting = [*self._inbox, *self._compute, *self._accounted, *self._io, *self._suspects]
             self._inbox.clear()
-        self._compute, self._accounted, self._io = [], [], []
-        _fail(waiting, cause)
+        self._compute, self._accounted, self._io, self._suspects = [], [], [], []
+        for task, jobs in self._under_way.items():
+            task.cancel()
+            waiting += jobs
+        for job in waiting:
+            job.fail(_gone(job, cause))
         for node in self._nodes.values():
             node.died(str(cause))
         self._nodes = {}
-        for each in self._under_way:
-            each.cancel()
-
-
-def _is_large(job: Job) -> bool:
-    return any(getattr(value, "nbytes", 0) > MOST_BYTES for value in (*job.args, *job.kwargs.values()))
 
 
 def _gone(job: Job, cause: BaseException) -> WorkerDied:
@@ -306,6 +407,7 @@ def _gone(job: Job, cause: BaseException) -> WorkerDied:
     return error
 
 
-def _fail(jobs: list[Job], cause: BaseException) -> None:
-    for job in jobs:
-        job.fail(_gone(job, cause))
+def _not_run(job: Job, cause: Exception) -> RuntimeError:
+    error = RuntimeError(f"task '{job.function.label}': the worker could not run it: {type(cause).__name__}: {cause}")
+    error.__cause__ = cause
+    return error

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from . import agent, message
 from .call import Job
@@ -21,18 +20,22 @@ _MOST_BYTES = 64 << 20
 _numbers = itertools.count(1)
 
 
-def pack_jobs(jobs: list[Job]) -> tuple[bytes, list[Job]]:
-    """The message, and which of the jobs are in it: what cannot be sent fails."""
-    functions = {}
-    calls = []
-    sent = []
-    for job in jobs:
-        call = job.call()
-        if call is not None:
-            calls.append(call)
-            sent.append(job)
-            functions[job.function.key] = (job.function.options, job.function.pickled)
-    return message.pack(functions, calls), sent
+class Owner(Protocol):
+    """What has the calls that no node has."""
+
+    def push(self, job: Job) -> None:
+        """It has not begun, and may be sent again."""
+
+    def again(self, jobs: list[Job], how: str) -> None:
+        """They were sent, and what became of them is not known."""
+
+    def pump(self) -> None:
+        """There is room."""
+
+
+def pack(batch: list[tuple[Job, message.Call]]) -> bytes:
+    functions = {job.key: (job.function.options, job.pickled) for job, _ in batch}
+    return message.pack(functions, [call for _, call in batch])
 
 
 def settle(jobs: dict[int, Job], ends: list[message.End]) -> list[Job]:
@@ -54,22 +57,14 @@ def settle(jobs: dict[int, Job], ends: list[message.End]) -> list[Job]:
 class Node:
     """All of it is for the dispatcher's thread."""
 
-    def __init__(
-        self,
-        client: Any,
-        driver: str,
-        address: str,
-        lost: Callable[[list[Job], str], None],
-        has_room: Callable[[], None],
-    ) -> None:
+    def __init__(self, client: Any, driver: str, address: str, owner: Owner) -> None:
         self.address = address
         self.jobs: dict[int, Job] = {}
         self._client = client
         # Of this account: ends that an earlier one would have got are not for this one.
         self._account = f"{driver}-{next(_numbers)}"
-        self._lost = lost
-        self._tell = has_room
-        self._new: list[Job] = []
+        self._owner = owner
+        self._new: list[tuple[Job, message.Call]] = []
         self._bytes = 0
         self.is_dead = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,17 +75,21 @@ class Node:
         return not self.is_dead and len(self.jobs) < _MOST_CALLS and self._bytes < _MOST_BYTES
 
     def add(self, job: Job) -> None:
-        self.jobs[job.number] = job
-        self._new.append(job)
+        """It is sent with the next `flush`. What cannot be sent fails."""
+        call = job.call()
+        if call is not None:
+            self.jobs[job.number] = job
+            self._new.append((job, call))
+            self._bytes += job.size
 
     def flush(self) -> None:
         """Sends what was added."""
         if self._new and not self.is_dead:
-            jobs, self._new = self._new, []
+            batch, self._new = self._new, []
             if not self._present:
                 self._present = True
                 self._start(self._collect())
-            self._start(self._send(jobs))
+            self._start(self._send(pack(batch)))
 
     def _start(self, coroutine: Any) -> None:
         task = asyncio.ensure_future(coroutine)
@@ -101,15 +100,9 @@ class Node:
         answers = await self._client.run(function, *args, workers=[self.address])
         return answers[self.address]
 
-    async def _send(self, jobs: list[Job]) -> None:
+    async def _send(self, packed: bytes) -> None:
         try:
-            packed, sent = pack_jobs(jobs)
-            for job in jobs:
-                if job not in sent:
-                    del self.jobs[job.number]
-            self._bytes += sum(job.size for job in sent)
-            if sent:
-                await self._call(agent.receive, self._account, packed)
+            await self._call(agent.receive, self._account, packed)
         except Exception as error:
             self.died(f"{type(error).__name__}: {error}")
 
@@ -122,8 +115,8 @@ class Node:
                 ends = message.unpack_ends(await self._call(agent.collect, self._account))
                 self._bytes -= sum(self.jobs[number].size for number, *_ in ends if number in self.jobs)
                 for job in settle(self.jobs, ends):
-                    self.add(job)
-                self._tell()
+                    self._owner.push(job)
+                self._owner.pump()
         except Exception as error:
             self.died(f"{type(error).__name__}: {error}")
 
@@ -133,13 +126,9 @@ class Node:
             self.is_dead = True
             self._close()
             self._presence = None  # where the agent lives on, it drops what has not begun
-            jobs, self.jobs = list(self.jobs.values()), {}
-            unsent, self._new = {job.number for job in self._new}, []
-            for job in jobs:
-                if job.number in unsent:
-                    job.losses -= 1
-            self._lost(jobs, f"the node {self.address} that ran it was lost ({how})")
-            self._tell()
+            jobs, self.jobs = self.jobs, {}
+            self._owner.again(list(jobs.values()), f"the node {self.address} that ran it was lost ({how})")
+            self._owner.pump()
 
     async def leave(self) -> None:
         """Has the agent forget this program."""

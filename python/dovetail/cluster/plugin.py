@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from typing import Any
 
 from distributed import WorkerPlugin
@@ -10,18 +11,22 @@ from distributed import WorkerPlugin
 from . import agent
 from .message import PREFIX, PRESENCE
 
+NAME = "dovetail"
+# Numbers of processes alone are the same in many containers.
+_PROCESS = uuid.uuid4().hex
+
 
 class NodePlugin(WorkerPlugin):  # type: ignore[misc]
     """Registered by each driver; the first one counts."""
 
     idempotent = True
-    name = "dovetail"
+    name = NAME
 
     def __init__(self) -> None:
-        self.driver = os.getpid()
+        self.driver = (_PROCESS, os.getpid())
 
     def setup(self, worker: Any) -> None:
-        if os.getpid() == self.driver and agent.find() is None and worker.nanny is None:
+        if self.driver == (_PROCESS, os.getpid()) and agent.find() is None and worker.nanny is None:
             raise RuntimeError(
                 "a worker of this cluster runs in the program's own process, where Dovetail has a runtime already: "
                 "use LocalCluster(processes=True)"
