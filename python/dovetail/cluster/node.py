@@ -1,6 +1,7 @@
 """The driver's side of one node: the I/O tasks that its agent has got, beside the tasks of Dask.
 
-Of all worker processes of a node one has this account, the same for all drivers. So a limit and a budget hold for the node.
+Of all worker processes of a node one has this account: the first address that there is when a driver looks, which keeps it as long as the process lives.
+Drivers that came when other processes were there may have chosen another one, which then has limits and budgets of its own.
 """
 
 from __future__ import annotations
