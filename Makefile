@@ -131,6 +131,7 @@ test-plans: build-tests ## Programs with plans that have anything in them, rando
 	@DOVETAIL_TEST_ROUNDS=120 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
 
 test-cluster: build-tests ## Random programs on a cluster of Dask while its workers are killed, for some minutes
+	$(call setup,cluster)
 	@DOVETAIL_TEST_LONG=1 DOVETAIL_TEST_ROUNDS=20 $(PYTHON) scripts/run_tests.py build/release -R '^cluster$$'
 
 test-staging: build-tests ## Ranks with staged files, and those that recover them, are killed a thousand times, for half an hour (STAGING_TURNS=8 of 125 kills)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing for some purposes: packages of the system (packages/apt-<purpose>.txt) and of Python in .venv (packages/python-<purpose>.txt).
-#   setup.sh [--yes] [purpose...]   build (always), bench, demo, docs, lint, mpi, observer, package, scaling, test, wheel
+#   setup.sh [--yes] [purpose...]   build (always), bench, cluster, demo, docs, lint, mpi, observer, package, scaling, test, wheel
 # At a terminal the user is asked before packages of the system are installed (--yes: not asked), and once more before that changes packages that are
 # there already. Where nobody can be asked (no terminal, or CI=true), they are installed, and others get new versions if they must; none is removed. For `test` Open MPI 5 is put into .venv/ulfm (packages/python-ulfm.txt).
 # In the names of packages, `@python3@` is the version of the system's Python, such as 3.11, and `@bpftool@` the package that has this program.
