@@ -76,7 +76,8 @@ void bind_counts(nb::module_& module) {
         }
         return all;
       },
-      "Of each type of task, so far in this process: its label and kind (compute, I/O, process, async), how many were "
+      "Of each type of task, so far in this process: its label and kind (compute, I/O, process, async, cluster), how "
+      "many were "
       "made, run at the moment, have completed, and of these have failed.");
 }
 

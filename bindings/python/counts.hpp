@@ -20,7 +20,7 @@ struct Counts {
   std::atomic<std::int64_t> failed{0};  ///< Of `completed`.
 };
 
-/// Of all functions with that label and kind (who runs the body: `compute`, `I/O`, `process`, `async`). It stays until the process ends. A program may
+/// Of all functions with that label and kind (who runs the body: `compute`, `I/O`, `process`, `async`, `cluster`). It stays until the process ends. A program may
 /// invent labels without end: beyond a thousand types, further ones share one for each kind. Any thread may call it.
 Counts& counts_of(const std::string& label, const std::string& kind);
 

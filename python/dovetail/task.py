@@ -170,6 +170,7 @@ class Task(Generic[P, R]):
         return self._signature_with(function, True, here=False)
 
     def _signature_with(self, function: Callable[..., Any], deferred: bool, here: bool) -> _core.Signature:
+        kinds = {"cluster": not here, "I/O": self.io, "process": self.process, "async": deferred}
         return _core.Signature(
             function=function,
             label=self.label,
@@ -177,7 +178,7 @@ class Task(Generic[P, R]):
             rest=self._rest,
             others=self._others,
             named=self.directions,
-            kind=self._kind(deferred),
+            kind=next((kind for kind, is_so in kinds.items() if is_so), "compute"),
             priority=self.priority,
             io=self.io and here,
             deferred=deferred,
@@ -218,14 +219,6 @@ class Task(Generic[P, R]):
         if self.time_limit is not None:
             function = limits.in_this_process(function, self.label, self.time_limit)
         return function, False
-
-    def _kind(self, deferred: bool) -> str:
-        """Who runs the bodies: for those who look at the program."""
-        if self.io:
-            return "I/O"
-        if self.process:
-            return "process"
-        return "async" if deferred else "compute"
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]: ...
