@@ -27,7 +27,7 @@ from layers import CXX_SUFFIXES, files_of, includes
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 500
-SOURCE_SUFFIXES = CXX_SUFFIXES | {".f90", ".py", ".sh", ".cmake"}
+SOURCE_SUFFIXES = CXX_SUFFIXES | {".f90", ".py", ".js", ".sh", ".cmake"}
 POSIX_HEADERS = {"fcntl.h", "unistd.h", "sys/types.h", "sys/uio.h", "sys/stat.h"}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "time.h", "errno.h"}
 # Public headers for programs that have such a library anyway, and the compilers that find it, as far as they are here.

@@ -11,8 +11,8 @@ const FACTS = {
   processor_us: "used the processor", data: "data", file: "file", offset: "from byte", bytes: "size", submitted_on: "submitted on",
   completed_on: "completed on", result: "result, bytes", error: "error", reason: "reason", task_name: "task", peer: "other rank",
   tag: "tag", channel: "communicator", direction: "direction", still_running: "still running at the end", order: "number of the message",
-  still_in_flight: "still in flight at the end", still_outstanding: "still outstanding at the end", waited_us: "the program waited",
-  process: "process", not_taken: "was never taken",
+  still_in_flight: "still in flight at the end", still_outstanding: "still outstanding at the end", not_taken: "was never taken",
+  waited_us: "the program waited", process: "process",
 };
 
 const YES = /^(still_|not_taken)/;
@@ -22,9 +22,8 @@ const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]];
 function number(value) { return Math.abs(value) >= 1000 ? String(Math.round(value)) : value.toPrecision(4); }
 
 function duration(nanoseconds) {
-  for (const [unit, size] of UNITS)
-    if (Math.abs(nanoseconds) >= size) return `${number(nanoseconds / size)} ${unit}`;
-  return `${Math.round(nanoseconds)} ns`;
+  const found = UNITS.find(([, size]) => Math.abs(nanoseconds) >= size);
+  return found ? `${number(nanoseconds / found[1])} ${found[0]}` : `${Math.round(nanoseconds)} ns`;
 }
 
 // A time of the run, so exact that two that differ by `step` are told apart.
