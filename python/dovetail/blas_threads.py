@@ -6,6 +6,7 @@ from the workers. A body that computes alone keeps all of them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -59,9 +60,10 @@ class SharedOut:
 
     def _found(self) -> list[Any]:
         if self._modules != len(sys.modules):
-            from threadpoolctl import ThreadpoolController
+            with contextlib.suppress(ImportError):  # an installation without pip may lack it
+                from threadpoolctl import ThreadpoolController
 
-            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
             self._modules = len(sys.modules)
         return self._libraries
 
