@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterable
 
 from . import _core
 from .errors import Stuck, TaskFailed
@@ -37,7 +38,9 @@ def end(runtime: _core.Runtime) -> None:
     try:
         ended = _wait(runtime, _GRACE_SECONDS)
     finally:
-        _send(_descendants() & children, signal.SIGKILL)
+        # One whose parent has ended meanwhile is no descendant any more.
+        now = _processes()
+        _send({child for child, begun in children.items() if child in now and now[child][1] == begun}, signal.SIGKILL)
     ended = ended or _wait(runtime, _GRACE_SECONDS / 3)
     _tell(_core.take_incomplete())
     if not ended:
@@ -67,15 +70,15 @@ def _tell(incomplete: list[tuple[str, str]]) -> None:
             print(f"  {path} (written by task '{label}')", file=sys.stderr)
 
 
-def _send(processes: set[int], number: signal.Signals) -> None:
+def _send(processes: Iterable[int], number: signal.Signals) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(process, number)
 
 
-def _descendants() -> set[int]:
-    """All processes that were started by this one, and by those, and so on."""
-    children: dict[int, list[int]] = {}
+def _processes() -> dict[int, tuple[int, int]]:
+    """Of each process that runs: the one that started it, and when it began, by which it is told from another one with its number."""
+    found = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
@@ -86,13 +89,22 @@ def _descendants() -> set[int]:
         except OSError:
             continue
         if fields[0] != b"Z":
-            children.setdefault(int(fields[1]), []).append(int(entry))
-    found: set[int] = set()
+            found[int(entry)] = int(fields[1]), int(fields[19])
+    return found
+
+
+def _descendants() -> dict[int, int]:
+    """All processes that were started by this one, and by those, and so on; and when each began."""
+    processes = _processes()
+    children: dict[int, list[int]] = {}
+    for process, (parent, _) in processes.items():
+        children.setdefault(parent, []).append(process)
+    found: dict[int, int] = {}
     waiting = [os.getpid()]
     while waiting:
         for child in children.get(waiting.pop(), []):
             if child not in found:
-                found.add(child)
+                found[child] = processes[child][1]
                 waiting.append(child)
     return found
 
