@@ -210,7 +210,7 @@ void tell(const Call& call, const Seen& seen) {
 
 BlockingWatch::BlockingWatch(const Call& call) noexcept : call_(call), looks_(nullptr) {
   const Signature& signature = *call.signature;
-  if (signature.io || signature.deferred || signature.blocking.told.load(std::memory_order_relaxed)) {
+  if (!signature.runs_on_workers() || signature.blocking.told.load(std::memory_order_relaxed)) {
     return;
   }
   const bool is_short = signature.blocking.short_bodies.load(std::memory_order_relaxed) >= enough_short_bodies;

@@ -60,7 +60,7 @@ void Body::operator()() {
   wait_for_attempt(call);
   const Entered entered(call);
   const BlockingWatch watch(call);
-  const ComputingBody computing(!call.signature->io && !call.signature->deferred);
+  const ComputingBody computing(call.signature->runs_on_workers());
   call.begun();
   drop_deferred();
   try {

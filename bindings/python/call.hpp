@@ -68,6 +68,9 @@ struct Signature {
   std::string device;           ///< Of an I/O task; empty: the usual one.
   mutable BlockingLooks blocking;
   Counts* counts = nullptr;  ///< Of its type of task.
+
+  /// Whether the bodies run on workers, from beginning to end.
+  bool runs_on_workers() const noexcept { return !io && !deferred; }
 };
 
 /// Whether the body of a call may still be kept from beginning.

@@ -35,7 +35,7 @@ bool tell_reporter(bool several) {
   return wants_the_end;
 }
 
-void set_counts(bool computes) {
+void set_counted(bool computes) {
   if (is_counted == computes) {
     return;
   }
@@ -51,11 +51,11 @@ void set_counts(bool computes) {
 
 }  // namespace
 
-ComputingBody::ComputingBody(bool computes) : outer_(is_counted) { set_counts(computes); }
-ComputingBody::~ComputingBody() { set_counts(outer_); }
+ComputingBody::ComputingBody(bool computes) : outer_(is_counted) { set_counted(computes); }
+ComputingBody::~ComputingBody() { set_counted(outer_); }
 
-NotComputing::NotComputing() : counted_(is_counted) { set_counts(false); }
-NotComputing::~NotComputing() { set_counts(counted_); }
+NotComputing::NotComputing() : counted_(is_counted) { set_counted(false); }
+NotComputing::~NotComputing() { set_counted(counted_); }
 
 void bind_computing_bodies(nb::module_& module) {
   // The other bodies are not in the child of a fork.

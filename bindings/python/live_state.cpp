@@ -138,7 +138,7 @@ class Answering {
                        {"failed", type.failed}});
     }
     const json known = {{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count()},
-                        {"workers", workers.load()},
+                        {"workers", workers_now()},
                         {"types", std::move(types)},
                         {"admission", json::parse(admission_report())}};
     return known.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -167,5 +167,7 @@ Answering& answering() {
 void tell_who_asks() { answering().begin(); }
 
 void add_workers(int count) noexcept { workers += count; }
+
+int workers_now() noexcept { return workers; }
 
 }  // namespace dovetail::python

@@ -367,6 +367,7 @@ void bind_runtime(nb::module_& module) {
   module.def("wait", &wait, nb::arg("x").none(), nb::arg("timeout").none() = nb::none(),
              "Waits for futures and for what tasks change, and returns the values.");
   module.def("barrier", &barrier, "Waits for all tasks; in a task, for its children.");
+  module.def("workers", &workers_now, "The number of workers of all runtimes of this process.");
   module.def("running", &describe_running,
              "Label, files to be written and state of each task that has begun and not ended: (label, paths).");
   module.def(

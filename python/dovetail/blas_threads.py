@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from . import _core
@@ -28,8 +27,7 @@ VARIABLES = (
 class SharedOut:
     """Called with True when a second body begins to compute, and with False when none computes any more. Under the interpreter's lock."""
 
-    def __init__(self, workers: Callable[[], int]) -> None:
-        self._workers = workers
+    def __init__(self) -> None:
         self._libraries: list[Any] = []
         self._modules = 0  # that were imported when the libraries were looked for
         self._lowered: list[tuple[Any, int, int]] = []  # what had how many threads, and has how many now
@@ -49,7 +47,7 @@ class SharedOut:
     def _lower(self) -> None:
         if imported("numpy") is None or any(name in os.environ for name in VARIABLES):
             return
-        most = max(1, len(os.sched_getaffinity(0)) // max(1, self._workers()))
+        most = max(1, len(os.sched_getaffinity(0)) // max(1, _core.workers()))
         for library in self._found():
             before = library.get_num_threads()
             if before is not None and before > most and _set(library, most):
@@ -77,6 +75,4 @@ def _set(library: Any, threads: int) -> bool:
     return bool(library.get_num_threads() == threads)
 
 
-def share_out(workers: Callable[[], int]) -> None:
-    """From now on. `workers`: how many threads compute."""
-    _core.set_computing_reporter(SharedOut(workers))
+_core.set_computing_reporter(SharedOut())

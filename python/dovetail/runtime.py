@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, blas_threads, failure_log, learning_log  # noqa: F401 (failure_log enters itself)
+from . import _core, blas_threads, failure_log, learning_log  # noqa: F401 (two of them enter themselves)
 from .errors import Stuck, TaskFailed
 from .future import Future
 
@@ -97,7 +97,6 @@ class Runtime:
                 self._progress = Progress()
                 self._progress.start()
             _core.set_current(self._core)
-        blas_threads.share_out(_workers_now)
         return self
 
     def stop(self) -> None:
@@ -166,11 +165,6 @@ class Runtime:
             interruption.end(self._core)
         else:
             self._core.cancel()
-
-
-def _workers_now() -> int:
-    """Threads for computation of all runtimes. Takes no lock, since it is asked while a runtime may be starting."""
-    return sum(core.workers for core in [runtime._core for runtime in _active] if core is not None)
 
 
 def _tell(what: str, error: BaseException) -> None:

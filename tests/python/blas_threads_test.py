@@ -108,6 +108,25 @@ print(dt.wait(forks()), blas.get_num_threads() == most, both(together) == [min(m
 """) == ["0 True True True"]
 
 
+def test_another_runtime_that_starts_meanwhile_does_not_keep_the_limit(lines):
+    assert lines("""
+gate = threading.Barrier(3)
+
+@dt.task
+def holds():
+    gate.wait()
+    gate.wait()
+
+held = [holds(), holds()]
+gate.wait()
+with dt.Runtime(workers=1):
+    limited = blas.get_num_threads() < most
+gate.wait()
+dt.wait(held)
+print(limited, blas.get_num_threads() == most)
+""") == ["True True"]
+
+
 def test_what_the_program_sets_itself_stays(lines):
     assert lines("""
 @dt.task
