@@ -1,6 +1,10 @@
 """Runs ctest in a build folder, with a watchdog, and ends with one plain line, `N passed, N failed`.
 
-Exit status: 0 when every test passed or was skipped, 1 when one failed, 2 when none could be run.
+Where at most three tests fail, they are run again, alone. One that passes then fails by chance or by the load of the machine:
+its first output is printed, and the last line names it. Under a sanitizer nothing is run again: a data race that was seen once
+is a fault.
+
+Exit status: 0 when every test passed, at once or alone, or was skipped; 1 when one failed; 2 when none could be run.
 """
 
 import argparse
@@ -16,6 +20,7 @@ from ctest_listing import tests_of
 from watchdog import Watchdog
 
 most_lines, most_columns = 40, 300
+most_again = 3
 
 
 def fixed_addresses() -> list[str]:
@@ -41,46 +46,69 @@ def environment_of_tests() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
 
 
-def print_failures(suite: xml.etree.ElementTree.Element) -> None:
+def run(build: Path, *options: str) -> tuple[int, xml.etree.ElementTree.Element | None]:
+    """The status of ctest and its report of the tests that these options select; None, and a message, if it wrote none."""
+    report = (build / "test-report.xml").resolve()
+    report.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error"]
+    command += ["--output-junit", str(report), *options]
+    if is_sanitized(build):
+        command = fixed_addresses() + command
+    tests = tests_of(build, *options)
+    with subprocess.Popen(command, env=environment_of_tests()) as ctest, Watchdog(ctest.pid, tests):
+        status = ctest.wait()
+    if not report.is_file():
+        print(f"ctest ended with status {status} and wrote no report", file=sys.stderr)
+        return status, None
+    return status, xml.etree.ElementTree.parse(report).getroot()
+
+
+def failed_in(suite: xml.etree.ElementTree.Element) -> list[xml.etree.ElementTree.Element]:
+    return [case for case in suite.iter("testcase") if case.get("status") == "fail"]
+
+
+def print_failures(cases: list[xml.etree.ElementTree.Element]) -> None:
     """The end of what each failed test printed: behind all other output, where a reader of a long log looks first."""
-    for case in suite.iter("testcase"):
-        if case.get("status") == "fail":
-            output = (case.findtext("system-out") or "").rstrip().splitlines()
-            print(f"\n--- {case.get('name')} failed after {float(case.get('time', 0)):.0f} s; its last lines:")
-            print("\n".join(line[:most_columns] for line in output[-most_lines:]))
+    for case in cases:
+        output = (case.findtext("system-out") or "").rstrip().splitlines()
+        print(f"\n--- {case.get('name')} failed after {float(case.get('time', 0)):.0f} s; its last lines:")
+        print("\n".join(line[:most_columns] for line in output[-most_lines:]))
+    sys.stdout.flush()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path, help="a configured and built folder, such as build/release")
+    parser.add_argument("--once", action="store_true", help="run nothing again")
     arguments, ctest_arguments = parser.parse_known_args()
-    if not (arguments.build / "CMakeCache.txt").is_file():
-        print(f"{arguments.build} is not a configured build folder: `make test` makes it", file=sys.stderr)
+    build = arguments.build
+    if not (build / "CMakeCache.txt").is_file():
+        print(f"{build} is not a configured build folder: `make test` makes it", file=sys.stderr)
         return 2
 
-    report = (arguments.build / "test-report.xml").resolve()
-    report.unlink(missing_ok=True)
-    command = ["ctest", "--test-dir", str(arguments.build), "--output-on-failure", "--no-tests=error"]
-    command += ["--parallel", str(os.cpu_count() or 1), "--output-junit", str(report), *ctest_arguments]
-    if is_sanitized(arguments.build):
-        command = fixed_addresses() + command
-    tests = tests_of(arguments.build, *ctest_arguments)
-    with subprocess.Popen(command, env=environment_of_tests()) as ctest, Watchdog(ctest.pid, tests):
-        status = ctest.wait()
-    if not report.is_file():
-        print(f"ctest ended with status {status} and wrote no report", file=sys.stderr)
+    status, suite = run(build, "--parallel", str(os.cpu_count() or 1), *ctest_arguments)
+    if suite is None:
         return 2
-
-    suite = xml.etree.ElementTree.parse(report).getroot()
-    failed = int(suite.get("failures", 0))
+    failed = failed_in(suite)
     skipped = int(suite.get("skipped", 0)) + int(suite.get("disabled", 0))
-    passed = int(suite.get("tests", 0)) - failed - skipped
-    print_failures(suite)
-    sys.stdout.flush()
-    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
-    if passed + failed == 0:
+    passed = int(suite.get("tests", 0)) - len(failed) - skipped
+    print_failures(failed)
+    alone: list[str] = []
+    if 0 < len(failed) <= most_again and not arguments.once and not is_sanitized(build):
+        print("\n--- once more, alone:", flush=True)
+        status, again = run(build, "--rerun-failed")
+        if again is not None:
+            still = {case.get("name") for case in failed_in(again)}
+            alone = [name for case in failed if (name := case.get("name", "")) not in still]
+    failures = len(failed) - len(alone)
+    print(
+        f"{passed + len(alone)} passed, {failures} failed"
+        + (f", {skipped} skipped" if skipped else "")
+        + (f"; only alone passed {', '.join(alone)}" if alone else "")
+    )
+    if passed + len(failed) == 0:
         return 2
-    return 1 if failed or status else 0
+    return 1 if failures or status else 0
 
 
 if __name__ == "__main__":

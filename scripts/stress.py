@@ -62,7 +62,7 @@ def turn(build: Path, names: list[str], chance: random.Random) -> str:
     chosen = chance.sample(names, min(len(names), chance.randint(1, MOST_TESTS_IN_A_TURN)))
     kinds = chance.choices(list(LOADS), k=chance.randint(0, MOST_LOADS))
     at_once = chance.randint(1, 2 * (os.cpu_count() or 1))
-    command = [sys.executable, str(Path(__file__).with_name("run_tests.py")), str(build)]
+    command = [sys.executable, str(Path(__file__).with_name("run_tests.py")), str(build), "--once"]
     command += ["-R", f"^({'|'.join(chosen)})$", "--parallel", str(at_once), "--schedule-random"]
     with load(kinds):
         # Beside such a load a large test may take longer than it is given; more turns find more than longer ones.

@@ -123,6 +123,7 @@ elif way == "lost":
     dice = random.Random(5)
     for offset in steps[:30]:
         at(offset)
+    wait_for(steps[30:32], lambda: at(steps[29]))
     for _ in range(300):
         at(dice.randrange(size - 8192))
 elif way == "duplicate":
