@@ -14,6 +14,8 @@ class TaskFailed(RuntimeError):
     """Of the task."""
     cancelled: bool
     """Whether the task never ran: a predecessor failed, or the program cancelled it."""
+    origin: str
+    """Of the task that failed first: this one, or one that it depends on."""
     made_at: str
     """The call that made the task that failed first, as in tracebacks: `File "...", line 8, in main`. Empty if that is not known."""
 
@@ -24,12 +26,12 @@ class TaskFailed(RuntimeError):
         self.label = label
         self.cancelled = cancelled
         self.made_at = made_at
-        self._origin = origin
+        self.origin = origin or label
         if made_at:
-            self.add_note(f"task '{origin or label}' was made by the call at\n  {made_at}")
+            self.add_note(f"task '{self.origin}' was made by the call at\n  {made_at}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), (self.args[0], self.label, self.cancelled, self._origin, self.made_at))
+        return (type(self), (self.args[0], self.label, self.cancelled, self.origin, self.made_at))
 
 
 class TaskCancelled(TaskFailed, concurrent.futures.CancelledError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 from . import _core, blas_threads, failure_log, learning_log  # noqa: F401 (two of them enter themselves)
 from .errors import Stuck, TaskFailed
 from .future import Future
+from .unseen_failures import UnseenFailures
 
 if TYPE_CHECKING:
     from .progress import Progress
@@ -104,15 +105,17 @@ class Runtime:
         global _any_failed
         if self._core is not None:
             try:
+                unseen = UnseenFailures("the runtime")
                 while True:
                     try:
                         self._core.wait(_FOR_EVER)
                         break
                     except (TaskFailed, Stuck) as error:
                         _any_failed = True
-                        _tell("the runtime", error)
+                        unseen.tell(error)
                         if isinstance(error, Stuck):
                             break
+                unseen.tell_how_many_more()
             finally:
                 self._end()
 
@@ -167,12 +170,6 @@ class Runtime:
             self._core.cancel()
 
 
-def _tell(what: str, error: BaseException) -> None:
-    """Says of a failure what would be said if it had been raised."""
-    print(f"dovetail: at the end of {what} nobody had asked for this failure:", file=sys.stderr)
-    sys.excepthook(type(error), error, error.__traceback__)
-
-
 def _start_default() -> None:
     with _lock:
         if not _active:
@@ -194,7 +191,7 @@ def _stop_all() -> None:
     """The end of the program: its tasks are waited for, unless it was interrupted."""
     global _any_failed
     interrupted = issubclass(getattr(sys, "last_type", None) or type(None), KeyboardInterrupt)
-    told: BaseException | None = None
+    unseen = UnseenFailures("the program")
     while _active:
         runtime = _active[-1]
         try:
@@ -207,13 +204,13 @@ def _stop_all() -> None:
             runtime._give_up(KeyboardInterrupt)
         except BaseException as error:
             _any_failed = True
-            _tell("the program", error)
-            told = told or error
+            unseen.tell(error)
             if isinstance(error, TaskFailed):
                 continue  # there may be more
         runtime._end()
+    unseen.tell_how_many_more()
     if not interrupted:
-        _say_next_step(told)
+        _say_next_step(unseen.first)
     if _any_failed and not interrupted and not _left_by_itself():
         _core.end_as_failed()
     if interrupted and _was_used:

@@ -26,6 +26,7 @@ from . import _core, elsewhere
 from . import time_limit as limits
 from .directions import IN, UNORDERED, Direction
 from .future import Future
+from .option_hint import hint_at
 
 _frame = sys._getframe
 _core.set_package_folder(os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
@@ -148,7 +149,7 @@ class Task(Generic[P, R]):
             for parameter, direction in self.directions.items():
                 is_there = parameter in (*named, variable, keywords)
                 if not is_there and (keywords is None or not isinstance(direction, Direction)):
-                    hint = _similar(parameter, [*_OPTIONS, *named])
+                    hint = hint_at(parameter, [*_OPTIONS, *named])
                     raise ValueError(f"task '{name}' has no parameter and no option '{parameter}'{hint}")
                 if not isinstance(direction, Direction):
                     raise TypeError(
@@ -407,13 +408,6 @@ class _Several(Generic[R]):
 def _flags(function: Any) -> int:
     code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     return 0 if code is None else int(code.co_flags)
-
-
-def _similar(word: str, words: list[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(word, words, 1)
-    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def _classes(name: str, classes: Any) -> tuple[type[BaseException], ...] | None:

@@ -110,6 +110,33 @@ print("after")
         assert f"line {8 + number}, in <module>" in result.stderr
 
 
+@pytest.mark.parametrize("end", ["", "runtime.stop()"])
+def test_failures_of_one_kind_are_told_twice_and_counted(run_program, end):
+    text = f"""
+import dovetail as dt
+
+@dt.task
+def write(number):
+    raise OSError(28, f"no room for {{number}}")
+
+@dt.task
+def read(number):
+    raise ValueError(number)
+
+runtime = dt.Runtime(workers=1).start()
+for number in range(30):
+    write(number)
+read(1)
+{end}
+"""
+    result = run_program(text)
+    assert result.returncode == 1
+    assert result.stderr.count("nobody had asked for this failure") == 3, result.stderr
+    assert result.stderr.count("OSError: [Errno 28] no room for") == 4  # each traceback has it twice
+    assert "dovetail: task 'write' failed 28 more times with OSError\n" in result.stderr
+    assert "task 'read' failed once more" not in result.stderr and "ValueError: 1" in result.stderr
+
+
 def test_output_is_written_and_threads_and_forks_are_left_alone(run_program):
     result = run_program(
         """

@@ -73,6 +73,9 @@ def fail():
     [
         ("", "raise LookupError", "except dt.TaskFailed"),
         ("", "open('/no/such/file')", "look at that path"),
+        ("", "raise OSError(28, 'no room', '/tmp/x')", "make room on the file system of '/tmp/x'"),
+        ("", "raise OSError(24, 'many files')", "raise the limit of open files (ulimit -n)"),
+        ("", "None + 1", "first traceback above ends: task 'fail' raised TypeError there"),
         ("", "raise OSError(5, 'a disk failed')", "task 'fail' run again: retries=2, retry_on=OSError"),
         (
             "",
@@ -88,6 +91,26 @@ def test_the_last_line_says_what_to_do_next(run_program, options, body, step, en
     assert last.startswith("dovetail: what to do: ")
     assert step in last
     assert result.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "step"), [("after(fail(0))", "task 'fail' run again"), ("fail()", "call that made task 'fail'")]
+)
+def test_the_last_line_names_the_task_that_failed_first(run_program, call, step):
+    text = f"""
+import dovetail as dt
+
+@dt.task
+def fail(number):
+    raise OSError(5, "a disk failed")
+
+@dt.task
+def after(value):
+    pass
+
+dt.wait({call})
+"""
+    assert step in run_program(text).stderr.splitlines()[-1]
 
 
 def test_no_last_line_for_what_is_no_failure_of_a_task(run_program):

@@ -54,6 +54,8 @@ def test_a_misspelt_option_is_named():
         ({"lable": "a"}, "did you mean 'label'"),
         ({"retriess": 2}, "did you mean 'retries'"),
         ({"pathh": dt.INOUT}, "did you mean 'path'"),
+        ({"retry": 3}, "did you mean 'retries'"),
+        ({"timeout": 3}, "did you mean 'time_limit'"),
     ):
         for decorator in (dt.task, dt.io):
             with pytest.raises(ValueError, match=f"task 'body' has no parameter and no option .*; {hint}"):
