@@ -45,6 +45,20 @@ bool Call::cancel() noexcept {
   return stage.compare_exchange_strong(expected, Stage::cancelled) || expected == Stage::cancelled;
 }
 
+void Call::postpone() noexcept {
+  Stage expected = Stage::begun;
+  stage.compare_exchange_strong(expected, Stage::waiting);
+}
+
+bool Call::begin_postponed(bool task_is_cancelled) noexcept {
+  Stage expected = Stage::waiting;
+  if (task_is_cancelled) {
+    // One that was sent before, to a process that has died, has begun.
+    return stage.load() == Stage::begun;
+  }
+  return stage.compare_exchange_strong(expected, Stage::begun) || expected == Stage::begun;
+}
+
 void Callbacks::call() {
   const std::vector<Callback> due = std::exchange(waiting_, {});
   for (const Callback& callback : due) {

@@ -131,6 +131,10 @@ class Call {
   /// The body begins: the current task is the call's from now on. The caller holds the interpreter.
   /// @throws IoError (ECANCELED) when the call has been cancelled.
   void begun();
+  /// The body is to run elsewhere and waits for that: until `begin_postponed` it counts as one that has not begun.
+  void postpone() noexcept;
+  /// False: the body must not begin, since the call has been cancelled, or, as the caller knows, its task.
+  bool begin_postponed(bool task_is_cancelled) noexcept;
   /// Keeps the body from beginning. False: it has begun.
   bool cancel() noexcept;
   /// The task completes: drops what only the body needed.

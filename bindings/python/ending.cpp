@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cerrno>
 #include <exception>
 
 #include "attempt.hpp"
@@ -59,6 +60,15 @@ class Ending {
     end(exception_of(Held::share(exception.ptr()), origin_of(*call_)));
   }
   bool ended() const { return task_ == nullptr; }
+  void postpone() { call_->postpone(); }
+  bool begin() { return call_->begin_postponed(task_ != nullptr && tasking::cancel_requested(task_)); }
+  /// The body was kept from beginning.
+  void drop() {
+    if (task_ != nullptr) {
+      end(std::make_exception_ptr(IoError(ECANCELED, "the start", call_->signature->label, 0, 0)));
+    }
+  }
+  bool cancelled() const { return task_ != nullptr && tasking::cancel_requested(task_); }
 
  private:
   void end(std::exception_ptr cause) {
@@ -84,6 +94,11 @@ void bind_ending(nb::module_& module) {
   nb::class_<Ending>(module, "Ending", "Ends a task that runs elsewhere.")
       .def("give", &Ending::give, nb::arg("value").none(), "The task's result.")
       .def("fail", &Ending::fail, nb::arg("exception"), "Why the task failed.")
+      .def("postpone", &Ending::postpone,
+           "What runs the body has not begun yet. Until `begin`, the task can be cancelled.")
+      .def("begin", &Ending::begin, "The body begins. False: it must not, the task was cancelled; `drop` ends it.")
+      .def("drop", &Ending::drop, "Ends the task as one that was cancelled.")
+      .def_prop_ro("cancelled", &Ending::cancelled, "Whether somebody asked the task to stop. False once it has ended.")
       .def_prop_ro("ended", &Ending::ended, "Whether it has been used.");
 }
 

@@ -24,13 +24,13 @@ from ._core import (
     Operation,
     Semaphore,
     Space,
-    cancelled,
     in_task,
     select,
     wait_for_any,
     wait_readable,
     wait_writable,
 )
+from .cancellation import cancelled
 from .cluster import Cluster
 from .directions import (
     COMMUTATIVE,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from . import _core
+from .cancellation import of_coroutine
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -36,6 +37,7 @@ def was_used() -> bool:
 
 
 async def _run(ending: _core.Ending, coroutine: Coroutine[Any, Any, Any]) -> None:
+    of_coroutine.set(ending)
     try:
         value = await coroutine
     except BaseException as error:

@@ -46,10 +46,18 @@ class Job:
         self.packet = Packet(CALL, self.number, payload, [file.descriptor for file in files], files)
 
     def fail(self, error: BaseException) -> None:
-        # A failure is kept as long as the program may ask for it, and its traceback keeps this call.
-        self.args, self.kwargs, self.packet, self.written = (), {}, None, None
+        self._let_go()
         if not self.ending.ended:
             self.ending.fail(error)
+
+    def drop(self) -> None:
+        """It was cancelled before a process got it."""
+        self._let_go()
+        self.ending.drop()
+
+    def _let_go(self) -> None:
+        # A failure is kept as long as the program may ask for it, and its traceback keeps this call.
+        self.args, self.kwargs, self.packet, self.written = (), {}, None, None
 
 
 class Function:
@@ -97,6 +105,7 @@ class Function:
         return pickling.is_plain(args) and (not kwargs or pickling.is_plain(tuple(kwargs.values())))
 
     def __call__(self, ending: _core.Ending, /, *args: Any, **kwargs: Any) -> None:
+        ending.postpone()
         self.submit(Job(ending, self, args, kwargs))
 
     def message(

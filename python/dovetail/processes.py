@@ -171,9 +171,9 @@ class Pool:
         self._prepared -= job.packet is not None and not job.light
         return job
 
-    def _give_out(self) -> list[tuple[Job, BaseException]]:
-        """Sends what is prepared to processes that take it. Returns what could not be sent. Under the lock."""
-        lost: list[tuple[Job, BaseException]] = []
+    def _give_out(self) -> list[tuple[Job, BaseException | None]]:
+        """Sends what is prepared to processes that take it. Returns what could not be sent, and why; None: it was cancelled. Under the lock."""
+        lost: list[tuple[Job, BaseException | None]] = []
         while self._waiting and (self._stopped or self._waiting[0][2].packet is not None):
             if self._stopped:
                 job = self._pop()
@@ -190,8 +190,11 @@ class Pool:
             self._give(worker, lost)
         return lost
 
-    def _give(self, worker: _Worker, lost: list[tuple[Job, BaseException]]) -> None:
+    def _give(self, worker: _Worker, lost: list[tuple[Job, BaseException | None]]) -> None:
         job = self._pop()
+        if not job.ending.begin():
+            lost.append((job, None))
+            return
         try:
             worker.assign(job)
         except BaseException as error:
@@ -272,7 +275,7 @@ class Pool:
         except BaseException as error:
             job.fail(error)
             good = None
-        lost: list[tuple[Job, BaseException]] = []
+        lost: list[tuple[Job, BaseException | None]] = []
         with self._lock:
             while self._waiting and self._waiting[0][2].packet is not None and worker.takes():
                 self._give(worker, lost)
@@ -365,10 +368,13 @@ def _cannot_start(job: Job, error: OSError) -> OSError:
     return OSError(error.errno, text)
 
 
-def _fail(lost: list[tuple[Job, BaseException]]) -> None:
-    """Fails tasks. Not under the lock, since a callback may make other tasks."""
+def _fail(lost: list[tuple[Job, BaseException | None]]) -> None:
+    """Fails tasks, or drops those that were cancelled. Not under the lock, since a callback may make other tasks."""
     for job, error in lost:
-        job.fail(error)
+        if error is None:
+            job.drop()
+        else:
+            job.fail(error)
 
 
 def submit(job: Job) -> None:

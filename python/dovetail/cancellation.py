@@ -1,0 +1,19 @@
+"""Whether somebody asked the running task to stop: `dt.cancelled()`."""
+
+from __future__ import annotations
+
+import contextvars
+
+from . import _core
+
+# Of the task whose coroutine this is. Coroutines of many tasks share one thread, which runs no task.
+of_coroutine: contextvars.ContextVar[_core.Ending | None] = contextvars.ContextVar(
+    "dovetail.of_coroutine", default=None
+)
+
+
+def cancelled() -> bool:
+    """Whether somebody asked the running task to stop, by `cancel()` of its future, its group or its runtime. A coroutine sees it as well; the body
+    of a process task, which is in another process, does not."""
+    ending = of_coroutine.get()
+    return _core.cancelled() if ending is None else ending.cancelled
