@@ -106,6 +106,7 @@ class _Server:
     table: dict[str, str] = field(default_factory=dict)
     at_barrier: set[int] = field(default_factory=set)
     barrier_result: str = "rc=0"
+    asked: bool = False  # some rank has
 
     def receive(self, number: int) -> bool:
         """Takes what a rank has written. False: there is nothing, as its end of the connection is closed."""
@@ -126,6 +127,7 @@ class _Server:
         self._open_barrier()
 
     def _answer(self, number: int, line: bytes) -> None:
+        self.asked = True
         words: list[str] = []
         with contextlib.suppress(UnicodeDecodeError):
             words = line.decode().split() if len(line) <= _LONGEST_LINE else []
@@ -201,6 +203,11 @@ def _serve(ranks: _Ranks, signals: socket.socket) -> int:
                     running -= 1
                     server.leave(number)
                     ranks.ended(number)
+    if not server.asked and len(ranks.all) > 1 and not ranks.status:
+        _tell(
+            f"none of the {len(ranks.all)} processes looked for the others, so that each ran alone. A program of Open MPI needs "
+            "its mpiexec; one of Python may have loaded Open MPI"
+        )
     return ranks.status or 0
 
 
@@ -255,8 +262,9 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         name="launch",
+        rich_help_panel="Programs with tasks",  # as `command_groups` has it
         context_settings={"allow_interspersed_args": False},
-        help="Starts the processes of a program on this node; they find each other without MPI.",
+        help="Starts the processes of a program on this node: of MPICH, or of one-sided communication without MPI. One of Open MPI needs its mpiexec.",
     )
     def command(
         program: Annotated[list[str], typer.Argument(help="The program and its arguments.")],

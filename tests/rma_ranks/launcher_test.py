@@ -85,6 +85,15 @@ def an_abort() -> None:
     expect(1, output, ["rank 1 asks for an abort with status 1"], words(3, "abort", keep=True))
 
 
+def ranks_that_do_not_look_for_each_other() -> None:
+    told = (
+        "none of the 3 processes looked for the others, so that each ran alone. A program of Open MPI needs its mpiexec; "
+        "one of Python may have loaded Open MPI"
+    )
+    expect(0, [], [told], words(3, "alone"))
+    expect(0, [], [], words(1, "alone"))
+
+
 def a_barrier_that_a_rank_has_left() -> None:
     answers = [*["cmd=barrier_out rc=-1 msg=rank_1_has_ended"] * 2, "cmd=finalize_ack rc=0"]
     expect(0, [f"{rank}: {answer}" for rank in (0, 2) for answer in answers], [], words(3, "left"))
@@ -143,6 +152,7 @@ for test in (
     too_few_descriptors,
     malformed_questions,
     an_abort,
+    ranks_that_do_not_look_for_each_other,
     a_barrier_that_a_rank_has_left,
     a_rank_that_goes_on_asking_is_killed,
     a_rank_that_does_not_read,
