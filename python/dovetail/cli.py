@@ -11,11 +11,18 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from .command_groups import AS_THEY_ARE, MACHINE
+
 app = typer.Typer(
     name="dovetail",
     help="Tasks in which computation and storage I/O overlap.",
     no_args_is_help=True,
 )
+
+# Sub-commands with modules of their own: each defines `register(app)`. `--help` shows them in this order.
+for _name in ("demonstrations", "run", "report", "top", "trace", "launch", "prefetch_commands"):
+    if util.find_spec(f"{__package__}.{_name}") is not None:
+        import_module(f"{__package__}.{_name}").register(app)
 
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
@@ -40,20 +47,28 @@ def _become(name: str, arguments: list[str]) -> NoReturn:
     os.execv(program, [program, *arguments])
 
 
-@app.command(context_settings=_PASS_ON, help="Measures how much of your I/O can be hidden (dovetail-tiom).")
+@app.command(
+    context_settings=_PASS_ON,
+    rich_help_panel=MACHINE,
+    help="Measures how much of the I/O of a program with tasks the disk lets it hide (dovetail-tiom).",
+)
 def tiom(context: typer.Context) -> None:
     _become("dovetail-tiom", context.args)
 
 
 @app.command(
-    context_settings=_PASS_ON, help="Shows which engines work here and how fast the disks are (dovetail-doctor)."
+    context_settings=_PASS_ON,
+    rich_help_panel=MACHINE,
+    help="Shows which engines work here and how fast the disks are: `dovetail doctor PATH` (dovetail-doctor).",
 )
 def doctor(context: typer.Context) -> None:
     _become("dovetail-doctor", context.args)
 
 
 @app.command(
-    context_settings=_PASS_ON, help="Shows and recovers what is staged on a fast local tier (dovetail-staging)."
+    context_settings=_PASS_ON,
+    rich_help_panel=AS_THEY_ARE,
+    help="Shows and recovers what is staged on a fast local tier (dovetail-staging).",
 )
 def staging(context: typer.Context) -> None:
     _become("dovetail-staging", context.args)
@@ -76,15 +91,9 @@ def common(
     pass  # what all sub-commands have in common
 
 
-@app.command(help="Shows the version.")
+@app.command(rich_help_panel=MACHINE, help="Shows the version.")
 def version() -> None:
     _show_version(True)
-
-
-# Sub-commands with modules of their own: each defines `register(app)`.
-for _name in ("demonstrations", "launch", "prefetch_commands", "report", "run", "top", "trace"):
-    if util.find_spec(f"{__package__}.{_name}") is not None:
-        import_module(f"{__package__}.{_name}").register(app)
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from .command_groups import WITH_TASKS
+
 
 @dataclass(frozen=True)
 class Demonstration:
@@ -124,6 +126,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "demo",
+        rich_help_panel=WITH_TASKS,
         help="Runs a demonstration and writes its page into ./dovetail-demo (--output FOLDER; --small: seconds). `--list` shows all.",
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     )

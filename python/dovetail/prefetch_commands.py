@@ -9,12 +9,15 @@ from typing import Annotated
 
 import typer
 
+from .command_groups import AS_THEY_ARE
+
 
 def register(app: typer.Typer) -> None:
     """Adds the sub-commands."""
 
     @app.command(
         "observe",
+        rich_help_panel=AS_THEY_ARE,
         help="Runs a program and writes down what it reads: dovetail observe --output plan.json -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
@@ -36,7 +39,7 @@ def register(app: typer.Typer) -> None:
         preload.end_as(observe.observe(words, output, system))
 
     plans = typer.Typer(help="Shows and joins plans of `dovetail observe`.", no_args_is_help=True)
-    app.add_typer(plans, name="plan")
+    app.add_typer(plans, name="plan", rich_help_panel=AS_THEY_ARE)
 
     @plans.command("show", help="Prints a table with a line for each file.")
     def show_command(
@@ -57,7 +60,9 @@ def register(app: typer.Typer) -> None:
         sys.exit(plan_show.merge(plans, output))
 
     @app.command(
-        "advisord", help="Gives the advice that all programs of `dovetail run --advised` want, by one set of rules."
+        "advisord",
+        rich_help_panel=AS_THEY_ARE,
+        help="Gives the advice that all programs of `dovetail run --advised` want, by one set of rules.",
     )
     def advisord_command(
         configuration: Annotated[Path, typer.Option(help="The rules (JSON).")],
@@ -68,7 +73,7 @@ def register(app: typer.Typer) -> None:
         advisor.serve(configuration, stay, cli.find_program("dovetail-advisord"))
 
     prefetch = typer.Typer(help="Shows what is read ahead.", no_args_is_help=True)
-    app.add_typer(prefetch, name="prefetch")
+    app.add_typer(prefetch, name="prefetch", rich_help_panel=AS_THEY_ARE)
 
     # With one command alone its name would be left out.
     @prefetch.callback()

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import typer
 
+from .command_groups import WITH_TASKS
 from .report_memory import Memory
 
 _ENDINGS = (".html", ".htm")
@@ -104,7 +105,11 @@ def _refuse(text: str) -> NoReturn:
 def register(app: typer.Typer) -> None:
     """Adds the sub-command."""
 
-    @app.command(name="report", help="Makes a page of a trace, or of two traces to compare: one file, no server.")
+    @app.command(
+        name="report",
+        rich_help_panel=WITH_TASKS,
+        help="Makes a page of a trace, or of two traces to compare: one file, no server.",
+    )
     def command(
         traces: Annotated[list[Path], typer.Argument(help="What DOVETAIL_TRACE named, or OUT.trace.json of a report.")],
         output: Annotated[Path, typer.Option("-o", "--output", help="The page, which must end with .html.")] = Path(

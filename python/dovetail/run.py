@@ -20,6 +20,8 @@ from typing import Annotated, Any
 
 import typer
 
+from .command_groups import WITH_TASKS
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _BAD_USAGE = 2
 _INTERRUPTED = 130
@@ -276,7 +278,14 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        help="Runs a program: dovetail run [--report FILE] [--pycompss] [--cluster ADDRESS] [--hdf5 [--flush WHEN] [--close WHEN]] app.py ARGUMENTS..., or, for any program, dovetail run --staged staged.json -- program ARGUMENTS..., or dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] [--report FILE] [--trace FILE] -- program ARGUMENTS...",
+        rich_help_panel=WITH_TASKS,
+        short_help="Runs a program, and writes a page about it (--report out.html); or as one for PyCOMPSs, with HDF5, staged, or with reads ahead.",
+        help="Runs a program.\n\n"
+        "One in Python, with tasks: dovetail run [--report FILE] [--pycompss] [--cluster ADDRESS] app.py ARGUMENTS...\n\n"
+        "Any that writes HDF5 files: dovetail run --hdf5 [--flush WHEN] [--close WHEN] program ARGUMENTS...\n\n"
+        "Any, its files by way of a fast tier: dovetail run --staged staged.json -- program ARGUMENTS...\n\n"
+        "Any, its reads fetched ahead: dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] "
+        "[--report FILE] [--trace FILE] -- program ARGUMENTS...",
         context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     )
     def command(

@@ -16,6 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
+from .command_groups import WITH_TASKS
+
 _NOTHING = 2
 _ANSWER_SECONDS = 2.0  # for all programs together
 _LONGEST_ANSWER = 1 << 26
@@ -351,6 +353,7 @@ def live(chosen: int | None, every: float) -> int:
 def register(app: typer.Typer) -> None:
     @app.command(
         "top",
+        rich_help_panel=WITH_TASKS,
         help="Shows the programs with tasks in Python that run now: tasks by type, devices, and what was learned of these. Status 2: there is none.",
     )
     def top_command(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .command_groups import WITH_TASKS
+
 if TYPE_CHECKING:
     from .trace_join import Joined
 
@@ -31,7 +33,7 @@ def describe(joined: Joined, path: Path) -> list[str]:
 def register(app: typer.Typer) -> None:
     """Adds the sub-commands."""
     traces = typer.Typer(help="Works with traces (DOVETAIL_TRACE).", no_args_is_help=True)
-    app.add_typer(traces, name="trace")
+    app.add_typer(traces, name="trace", rich_help_panel=WITH_TASKS)
 
     @traces.callback()
     def group() -> None:
