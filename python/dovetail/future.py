@@ -113,12 +113,15 @@ class Future(_core.FutureBase, concurrent.futures.Future[T]):
     # The result is what the body returns.
 
     def set_result(self, result: T) -> NoReturn:
+        """Raises `concurrent.futures.InvalidStateError`: the body of the task decides."""
         self._refuse("set_result")
 
     def set_exception(self, exception: BaseException | None) -> NoReturn:
+        """Raises `concurrent.futures.InvalidStateError`: the body of the task decides."""
         self._refuse("set_exception")
 
     def set_running_or_notify_cancel(self) -> NoReturn:
+        """Raises `concurrent.futures.InvalidStateError`: the runtime decides when the body begins."""
         self._refuse("set_running_or_notify_cancel")
 
     def _refuse(self, name: str) -> NoReturn:

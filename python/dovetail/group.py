@@ -76,5 +76,5 @@ class Group:
 
 
 def group() -> Group:
-    """See `Group`."""
+    """A new group of tasks, for `with dt.group():`. Leaving the block waits for the tasks that were made in it: see `Group`."""
     return Group()

@@ -57,7 +57,8 @@ _COROUTINE = 0x80
 
 
 class Task(Generic[P, R]):
-    """A function whose calls are tasks. Calling it returns a `Future`; `task.function` is the function itself."""
+    """A function whose calls are tasks, as `dt.task` and `dt.io` make it; the options are theirs. Calling it, from any thread or task, returns a
+    `Future`; `task.function` is the function itself. Raises `ValueError` or `TypeError`, naming the task, for an option that makes no sense."""
 
     def __init__(
         self,
@@ -273,7 +274,7 @@ class Task(Generic[P, R]):
         return f"<dovetail task '{self.label}'>"
 
     def replaced(self, **options: Any) -> Task[P, R]:
-        """The same task with other options."""
+        """The same task with other options, which are those of `dt.task`. This one stays as it is."""
         return Task(self.function, **{**self._options(), **options})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -437,8 +438,7 @@ else:
         label: shown in errors, traces and reports; the function's name if not given.
         priority: ready tasks of higher priority start first.
         retries: how often the body is run again when it fails.
-        on_failure: `fail` or `cancel_successors` (tasks that need what it should have made do not run), `retry` (twice, unless `retries` is given), or
-        `ignore`.
+        on_failure: `fail` or `cancel_successors` (tasks that need what it should have made do not run), `retry` (twice, unless `retries` is given), or `ignore`.
         process: run it in a worker process.
         returns: how many values it returns, each as a future of its own.
         storage_bw: its share of a device in MB/s, `"auto"`, `"auto(min,max,delta)"` or `"adaptive"`; it starts when there is room.
@@ -447,6 +447,7 @@ else:
         time_limit: seconds after which the body gets a `dt.TimeLimitExceeded`, which is its failure; with `process=True` its process is killed.
         retry_delay: seconds before the second attempt, twice as many before the third, and so on. retry_on: the exceptions after which there is another one.
         stream: of a generator function: its call is a `dt.Stream`, whose items come while the body runs, at most so many ahead.
+
         All other keywords are directions of parameters. `directions` is for parameters that have the name of an option.
         """
         named = {name: options.pop(name) for name in list(options) if name not in _OPTIONS}
@@ -462,7 +463,7 @@ else:
     def io(function: Any = None, /, **options: Any) -> Any:
         """Makes a function an I/O task: it may block, runs beside the computing tasks and takes none of their cores.
 
-        The options are those of `task`. Above or below `@dt.task` it turns that task into an I/O task.
+        At most `io_executors` of them run at once (see `dt.Runtime`). The options are those of `dt.task`. Above or below `@dt.task` it turns that task into an I/O task.
         """
         options["io"] = True
         return task(**options) if function is None else task(**options)(function)
@@ -489,6 +490,5 @@ _OPTIONS = (
 def constraint(*, storage_bw: float | str, device: str | os.PathLike[str] | None = None) -> Callable[[Any], Any]:
     """Gives a task its share of the device's bandwidth: `@dt.constraint(storage_bw=20)` above `@dt.io` or `@dt.task`.
 
-    device: the name of the device in `dovetail.toml`, or a path on it.
-    """
+    device: the name of the device in `dovetail.toml`, or a path on it."""
     return task(storage_bw=storage_bw, device=device)
