@@ -194,7 +194,7 @@ format: setup ## Format all C++ and Python sources in place
 	$(call setup,lint)
 	@$(PYTHON) scripts/lint.py --format
 
-docs: setup ## Generate the reference of the public interface in build/docs/html
+docs: setup ## Make one site of all pages and of the reference of Python, C++, C and Fortran in build/docs/html, and check its links
 	$(call setup,docs)
 	@$(PYTHON) scripts/docs.py
 

@@ -1,4 +1,7 @@
-"""Generates the reference of the public interface into build/docs/html; fails when something public is undocumented.
+"""Makes the site of documents in build/docs/html: all pages, and the reference of Python, C++, C and Fortran.
+
+It fails when something public is undocumented, when a link or an anchor leads nowhere, and when a page is missing in the navigation, which stands in
+docs/conf.py. Nothing has to be built before. Doxygen reads the headers, griffe the Python sources, Sphinx makes the pages.
 
 Doxygen asks for words also where there is nothing to say or where they are said already. Not counted are copying and
 moving, and the members of a named group (`@name ... @{ ... @}`), which the group's own text describes.
@@ -10,10 +13,25 @@ import subprocess
 import sys
 from pathlib import Path
 
+import header_reference
+import python_reference
+
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "build" / "docs"
+SOURCE = OUTPUT / "source"
+SITE = OUTPUT / "html"
+# Pages outside of docs/.
+OTHER_PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "bench/README.md",
+    "bench/devices/README.md",
+]
 UNDOCUMENTED = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): warning: Member (?P<member>.*) of .* is not documented\.$")
 COPY_OR_MOVE = re.compile(r"^(?P<type>\w+)\((const )?(?P=type) &+\w*\)|^operator=\(")
+START = '<!doctype html><meta charset="utf-8"><title>Dovetail</title><meta http-equiv="refresh" content="0; url=README.html"><a href="README.html">Dovetail</a>\n'
 
 
 def grouped_lines(path: Path) -> set[int]:
@@ -36,20 +54,58 @@ def is_fault(warning: str) -> bool:
     return not COPY_OR_MOVE.match(found["member"]) and int(found["line"]) not in grouped_lines(ROOT / found["file"])
 
 
-def main() -> int:
-    shutil.rmtree(OUTPUT, ignore_errors=True)
-    OUTPUT.mkdir(parents=True)
+def read_headers() -> list[str]:
+    """Has Doxygen write what it finds into build/docs/xml. Returns what is wrong."""
     status = subprocess.run(["doxygen", "docs/Doxyfile"], cwd=ROOT, check=False).returncode
     if status:
-        print(f"doxygen ended with status {status}", file=sys.stderr)
-        return status
+        sys.exit(f"docs: doxygen ended with status {status}")
     # A warning goes on over the lines that are indented.
     text = (OUTPUT / "warnings.txt").read_text().replace(f"{ROOT}/", "")
     warnings = [line for line in re.split(r"\n(?! )", text) if line]
-    faults = list(dict.fromkeys(filter(is_fault, warnings)))
+    return list(dict.fromkeys(filter(is_fault, warnings)))
+
+
+def write(folder: Path, pages: dict[str, str]) -> None:
+    for name, text in pages.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def gather_pages() -> None:
+    """Sphinx reads one folder: the pages as they are, beside what was generated."""
+    pages = [*(ROOT / page for page in OTHER_PAGES), *(ROOT / "docs").rglob("*.md")]
+    write(SOURCE, {str(page.relative_to(ROOT)): page.read_text() for page in pages if page.is_file()})
+
+
+def make_site() -> list[str]:
+    """Has Sphinx make the pages. Returns its warnings, each of which is a fault."""
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--jobs", "auto", "--conf-dir", "docs"]
+    result = subprocess.run(
+        [*command, "--doctree-dir", OUTPUT / "doctrees", SOURCE, SITE],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    (SITE / "index.html").write_text(START)
+    said = (result.stdout + result.stderr).replace(f"{SOURCE}/", "").replace(f"{ROOT}/", "")
+    return [line for line in said.splitlines() if line.strip()] or (["Sphinx failed"] if result.returncode else [])
+
+
+def main() -> int:
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    SITE.mkdir(parents=True)
+    faults = read_headers()
+    python = python_reference.make(ROOT / "python")
+    faults += python.faults
+    gather_pages()
+    write(SOURCE / "reference" / "python", python.pages)
+    write(SOURCE / "reference", header_reference.make(OUTPUT / "xml", ROOT / "include"))
+    faults += make_site()
     for fault in faults:
         print(fault)
-    print(f"docs: {OUTPUT.relative_to(ROOT)}/html/index.html, {len(faults)} warnings")
+    print(f"docs: {SITE.relative_to(ROOT)}/index.html, {len(faults)} warnings")
     return 1 if faults else 0
 
 
