@@ -179,7 +179,11 @@ class Space:
     def __getitem__(self, key: int | slice) -> SpaceRegion: ...
 
 class OpenFile:
-    """An open file whose transfers pause the calling task, not its core."""
+    """An open file whose transfers pause the calling task, not its core; outside of tasks and in I/O tasks they block the thread. As a context manager
+    it is closed with the block.
+
+    Arrays are NumPy arrays or other buffers, contiguous. Any number of tasks and threads may use one file at once; transfers that overlap are ordered by
+    the directions of their tasks alone. A transfer that fails raises `OSError` with path, offset and errno."""
 
     def __enter__(self) -> OpenFile: ...
     def __exit__(self, *_: object) -> None: ...

@@ -42,9 +42,11 @@ class Executor(concurrent.futures.Executor):
         with dt.Executor(8) as executor:
             futures = [executor.submit(read, path) for path in paths]
 
-    max_workers: how many functions run at once, at most; by default as many as the runtime allows. io: each function may block, as in
+    max_workers: how many functions run at once, at most; by default as many as the runtime allows.
+    io: each function may block, as in
     `ThreadPoolExecutor`, and runs as an I/O task (of these, the runtime runs `io_executors` at once, 64 by default). `io=False`: the functions compute, and run on
-    the workers. process: they run in worker processes, as in `ProcessPoolExecutor`.
+    the workers.
+    process: they run in worker processes, as in `ProcessPoolExecutor`.
 
     The arguments reach the function as they are; nothing is ordered by them. `result()` of a future raises the exception of the function itself. A failure that
     nobody asks for is not told. The functions belong to no task, also when a task submits them. From any thread.
@@ -110,7 +112,11 @@ class Executor(concurrent.futures.Executor):
         )
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """No function can be submitted any more. wait: returns when all have ended. cancel_futures: those that have not begun never will."""
+        """No function can be submitted any more.
+
+        wait: returns when all have ended.
+        cancel_futures: those that have not begun never will.
+        """
         with self._lock:
             self._closed = True
             futures = list(self._under_way)

@@ -71,6 +71,7 @@ def open(
     exists.
     direct: whether transfers bypass the page cache: `never`, `automatic` where the file system can, `always`, or `adaptive` where
     it pays.
+    permissions: of a file that this creates, less the umask.
     urgency: what its transfers are for: the `program` waits for them; they `drain` what it does not wait for, such as a checkpoint; or they
     `prefetch` what may never be needed. Of the transfers in tasks that the device has no room for, those of the program start first. Only
     transfers of one kind count: reads or writes, with or without the page cache, up to 32 KiB or longer.
@@ -78,6 +79,8 @@ def open(
     the process; `fsync` and `pwrite_durable` make it durable on the tier, `drain` in the file itself. Others see it after `drain` or `close`, and may not
     change the file meanwhile. The next staged opening finds what a killed process has left. See docs/staging.md.
     tier: the folder of the tier; without it, that of `DOVETAIL_TIER`.
+
+    Raises `OSError` with the path if the file cannot be opened, and `ValueError` for an option that makes no sense. From any thread or task.
     """
     name = os.fspath(path)
     flags = _FLAGS.get(mode.replace("b", ""))
@@ -92,6 +95,7 @@ def prefetch(file: OpenFile, ranges: Iterable[tuple[int, int]] | None = None) ->
     """Has parts of an open file brought into the page cache in the background, and returns at once. Any task or thread may call it.
 
     ranges: pairs of offset and length in bytes; without them, all of the file. A gap that takes less time than a request is read as well.
+
     It is advice: what goes wrong later is told by the `pread` that needs the bytes. One call brings at most a quarter of the memory that is
     free. Nothing happens for a file that bypasses the page cache (`direct`), nor for a stream.
     Raises `ValueError` for negative numbers, `OSError` for a closed file or a range that no file can have.

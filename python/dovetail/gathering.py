@@ -16,10 +16,12 @@ T = TypeVar("T")
 
 
 def gather(*futures: Any, return_exceptions: bool = False) -> list[Any]:
-    """Waits for all of these and returns their results, in the same order.
+    """Waits for all of these and returns their results, in the same order. In a task, the task pauses.
 
-    futures: futures, or whatever else `wait` takes. Raises the first failure in that order, when all have ended before it; the others go on.
-    return_exceptions: a failure stands in its place in the list instead. In a task, the task pauses.
+    futures: futures, or whatever else `wait` takes.
+    return_exceptions: a failure stands in its place in the list.
+
+    Without it, the first failure in that order is raised, when all before it have ended; the others go on.
     """
     if not return_exceptions:
         return [_core.wait(future) for future in futures]
@@ -33,9 +35,9 @@ def gather(*futures: Any, return_exceptions: bool = False) -> list[Any]:
 
 
 def as_completed(futures: Iterable[Future[T]], timeout: float | None = None) -> Iterator[Future[T]]:
-    """Gives each of these futures once, as soon as its task has completed, failed or been cancelled.
+    """Gives each of these futures once, as soon as its task has completed, failed or been cancelled. In a task, the task pauses.
 
-    timeout: seconds from this call on, after which `TimeoutError` is raised if some are left; those go on. In a task, the task pauses.
+    timeout: seconds from this call on, after which `TimeoutError` is raised if some are left; those go on.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     waiting = list(dict.fromkeys(futures))

@@ -39,12 +39,17 @@ class Runtime:
     Leaving the block waits for all tasks and raises the first failure that the program has not seen yet. Tasks outside of any such block use an
     implicit runtime. The first of them makes it, and it ends with the program.
 
-    workers: threads for computation; by default as many as the process has cores. io_executors: most threads that run I/O tasks at
-    once (64). engine: `uring`, `aio`, `threads` or `auto`. trace: a file for the recording, which Perfetto opens. config: path of a
-    `dovetail.toml`. report_after: seconds after which standard error is told what waits for what; 0: never. That is done when
-    nothing runs. It is also done when a task waits for a message, a descriptor or an operation of a source though others run.
-    stuck_after: tasks that wait for other threads fail when nothing can run for so many seconds; 0, as by default: never. Tasks
-    that wait only for each other always do. progress: show a bar on standard error; by default if `DOVETAIL_PROGRESS` is set.
+    workers: threads for computation; by default as many as the process has cores.
+    config: path of a `dovetail.toml`.
+    io_executors: most threads that run I/O tasks at once; 64 by default.
+    engine: `uring`, `aio`, `threads` or `auto`.
+    trace: a file for the recording, which Perfetto opens.
+    stack_size: bytes of the stack of each task, as far as its body uses them; 8 MiB by default.
+    report_after: seconds after which standard error is told what waits for what; 0: never. That is done when nothing runs. It is also done when a
+    task waits for a message, a descriptor or an operation of a source though others run.
+    stuck_after: tasks that wait for other threads fail when nothing can run for so many seconds; 0, as by default: never. Tasks that wait only for
+    each other always do.
+    progress: show a bar on standard error; by default if `DOVETAIL_PROGRESS` is set.
     """
 
     def __init__(
@@ -279,12 +284,13 @@ def wait(x: list[Future[T]], /, *, timeout: float | None = None) -> list[T]: ...
 @overload
 def wait(x: T, /, *, timeout: float | None = None) -> T: ...
 def wait(x: Any, /, *, timeout: float | None = None) -> Any:
-    """Waits for `x` and returns its value.
+    """Waits for `x` and returns its value. In a task, the core runs other tasks meanwhile.
 
     x: a future, whose value is its result; an object that tasks change, whose value is itself, with all changes made; or lists, tuples and
-    dictionaries of these, nested in any way. Raises `TaskFailed` if a task failed that it depends on. In a task, the core runs other tasks meanwhile.
-
+    dictionaries of these, nested in any way.
     timeout: seconds after which `TimeoutError` is raised; the tasks go on.
+
+    Raises `TaskFailed` if a task failed that it depends on.
     """
     return _core.wait(x, timeout)
 

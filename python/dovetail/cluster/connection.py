@@ -23,7 +23,9 @@ class Cluster:
             ...
 
     cluster: the address of a scheduler, a cluster of Dask (`LocalCluster`, `SLURMCluster`, ...) or a `distributed.Client`. It belongs to the caller,
-    and lives on. security: a `distributed.Security` for TLS, where only an address is given. timeout: seconds to wait for the scheduler.
+    and lives on.
+    security: a `distributed.Security` for TLS, where only an address is given.
+    timeout: seconds to wait for the scheduler.
 
     Leaving the block waits for all tasks, as `dt.Runtime` does. One cluster is in use at a time, by all threads of the program. Raises
     `ImportError` if `distributed` is not installed, and `OSError` if the scheduler does not answer. docs/cluster.md has the rules.
