@@ -182,13 +182,13 @@ def is_shown(member: griffe.Object) -> bool:
 
 
 def members(cls: griffe.Class) -> Iterator[griffe.Object]:
-    """Its own, and those of bases that have no public name."""
-    seen = set()
-    for each in [cls, *(base for base in cls.resolved_bases if base.module.name == "_core")]:
-        for name, member in each.members.items():
-            if name not in seen and not member.is_alias and is_shown(member):
-                seen.add(name)
-                yield member
+    """Those of bases that have no public name, as it overrides them, and its own."""
+    bases = [base for base in cls.resolved_bases if base.module.name == "_core"]
+    names = dict.fromkeys(name for each in [*bases, cls] for name in each.members)
+    for name in names:
+        member = next(each.members[name] for each in [cls, *bases] if name in each.members)
+        if not member.is_alias and is_shown(member):
+            yield member
 
 
 class Writer:
@@ -271,7 +271,7 @@ def make(sources: Path) -> Reference:
 
     def page(path: str, title: str, module: str, names: list[str], words: str) -> None:
         texts = [f"# {title}", f"```{{py:currentmodule}} {module}\n```", words]
-        index.extend([f"## [{title}]({path}.md)", "", "| name | what it is |", "|---|---|"])
+        index.extend([f"## {title}", "", "| name | what it is |", "|---|---|"])
         for name in names:
             found = package.exported(package.module(module), name)
             texts.append(writer.any(module, name, found))
