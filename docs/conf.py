@@ -8,8 +8,10 @@ from typing import Any
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util import logging
 
 ROOT = Path(__file__).resolve().parent.parent
+logger = logging.getLogger(__name__)
 
 project = "Dovetail"
 project_copyright = "the developers of Dovetail"
@@ -152,7 +154,7 @@ def public_names(app: Sphinx) -> dict[str, tuple[str, str]]:
     names: dict[str, tuple[str, str]] = {}
     for language in ("cpp", "c", "py"):
         for name, _, kind, page, anchor, _ in app.env.get_domain(language).get_objects():
-            if kind not in ("module", "functionParam", "templateParam", "templateTypeParam") and name != "dovetail":
+            if kind not in ("functionParam", "templateParam", "templateTypeParam") and name != "dovetail":
                 names[name] = (page, anchor)
                 short = name.removeprefix("dovetail::")
                 if "::" in short:
@@ -161,13 +163,13 @@ def public_names(app: Sphinx) -> dict[str, tuple[str, str]]:
 
 
 def link_names(app: Sphinx, tree: nodes.document, page: str) -> None:
-    """Names of the public interfaces that stand in a text as code lead to their references."""
+    """Names of the public interfaces that stand in a text as code lead to their references. One of `dt` that is not there is a fault."""
     names = public_names(app)
     for literal in list(tree.findall(nodes.literal)):
         above = literal.parent
         while above is not None and not isinstance(above, nodes.reference | nodes.title | addnodes.desc_signature):
             above = above.parent
-        name = re.sub(r"^@?dt\.", "dovetail.", literal.astext().split("(")[0])
+        name = re.sub(r"^@?dt\.", "dovetail.", re.split(r"[^\w@.:]", literal.astext())[0]).rstrip(".")
         candidates = [name]
         if page.startswith("reference/python/") and name[:1].isupper():
             candidates += [f"dovetail.{page.split('/')[-1]}.{name}", f"dovetail.{name}"]
@@ -177,6 +179,8 @@ def link_names(app: Sphinx, tree: nodes.document, page: str) -> None:
             link = nodes.reference("", "", internal=True, refuri=target)
             literal.replace_self(link)
             link += literal
+        elif found is None and name.startswith("dovetail.") and literal.astext().lstrip("@").startswith("dt."):
+            logger.warning("there is no public name '%s'", literal.astext(), location=literal)
 
 
 @functools.cache

@@ -270,7 +270,11 @@ def make(sources: Path) -> Reference:
         reference.faults.append(f"scripts/python_reference.py: dovetail.{name} stands on a page and is not public")
 
     def page(path: str, title: str, module: str, names: list[str], words: str) -> None:
-        texts = [f"# {title}", f"```{{py:currentmodule}} {module}\n```", words]
+        texts = [
+            f"# {title}",
+            f"```{{py:{'module' if module != 'dovetail' else 'currentmodule'}}} {module}\n```",
+            words,
+        ]
         index.extend([f"## {title}", "", "| name | what it is |", "|---|---|"])
         for name in names:
             found = package.exported(package.module(module), name)

@@ -1,5 +1,5 @@
-"""`make docs` names what is wrong with the documents: a broken link, an anchor that is not there, a page outside of the navigation, what is public and
-undocumented in Python and in a header. And it names nothing else.
+"""`make docs` names what is wrong with the documents: a broken link, an anchor or a name that is not there, a page outside of the navigation, what is
+public and undocumented in Python and in a header. And it names nothing else.
 
 A small tree has one fault of each kind, and the real package for Python, less one docstring."""
 
@@ -24,7 +24,7 @@ See [the guide](docs/guide.md), [a part of it](docs/guide.md#a-part) and [the he
 """
 GUIDE = """# Guide
 
-[Nowhere](nowhere.md). [No such part](#no-such-part). [The start](../README.md), where `dt.gather` and `dovetail::Urgency` are named.
+[Nowhere](nowhere.md). [No such part](#no-such-part). [The start](../README.md), where `dt.gather` and `dovetail::Urgency` are named, and `dt.gathre(x)`.
 
 ## A part
 """
@@ -38,6 +38,7 @@ FAULTS = [
     r"docs/lost\.md:? ?.*WARNING: document isn't included in any toctree",
     r"docs/guide\.md:3: WARNING: 'myst' cross-reference target not found: 'nowhere\.md'",
     r"docs/guide\.md:3: WARNING: 'myst' cross-reference target not found: 'no-such-part'",
+    r"docs/guide\.md:3: WARNING: there is no public name 'dt\.gathre\(x\)'",
 ]
 
 
@@ -92,14 +93,19 @@ class Docs(unittest.TestCase):
         self.assertEqual(
             said[len(FAULTS) :], [f"docs: build/docs/html/index.html, {len(FAULTS)} warnings"], made.stdout
         )
-        # The site is there all the same, and its names lead to the reference.
-        guide = (self.tree / "build" / "docs" / "html" / "docs" / "guide.html").read_text()
+        # The site is there all the same; names, and pages that docstrings name, are links.
+        site = self.tree / "build" / "docs" / "html"
+        guide = (site / "docs" / "guide.html").read_text()
         self.assertIn('href="../reference/python/futures.html#dovetail.gather"', guide)
         self.assertRegex(guide, r'href="\.\./reference/cpp/urgency_hpp\.html#_CPP\w*Urgency')
-        self.assertIn(
-            "dovetail_error_message",
-            (self.tree / "build" / "docs" / "html" / "reference" / "c" / "dovetail_error_h.html").read_text(),
-        )
+        futures = (site / "reference" / "python" / "futures.html").read_text()
+        self.assertIn('href="../../docs/python_futures.html"', futures)
+        urgency = (site / "reference" / "cpp" / "urgency_hpp.html").read_text()
+        self.assertNotIn('id="_CPPv48dovetail"', urgency)  # the namespace, around everything
+        errors = (site / "reference" / "c" / "dovetail_error_h.html").read_text()
+        self.assertRegex(errors, r'id="c\.dovetail_error_message"')
+        self.assertIn("In Fortran", errors)
+        self.assertIn("guide.html", (site / "README.html").read_text().split("</aside>")[0])
 
 
 if __name__ == "__main__":
