@@ -2,12 +2,14 @@
 
 import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.domains import c, cpp
 from sphinx.util import logging
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +29,7 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_use_index = False
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 add_module_names = False
@@ -119,9 +122,12 @@ def tidy_headers(_app: Sphinx, tree: nodes.document) -> None:
     for space in list(tree.findall(addnodes.desc)):
         if space["objtype"] == "type" and space[0].astext() == "namespace dovetail":
             space.parent.replace(space, space[1].children)
-    structures = {f"typedef {each.astext()} {each.get('_toc_name')}" for each in tree.findall(addnodes.desc_signature)}
+    structures = {
+        f"typedef {each.astext()} {each.get('_toc_name')}": each for each in tree.findall(addnodes.desc_signature)
+    }
     for each in list(tree.findall(addnodes.desc)):
         if each["objtype"] == "type" and each[0].astext() in structures:
+            structures[each[0].astext()]["ids"] = each[0]["ids"]  # which have gone to the first of that name
             each.parent.remove(each)
     for signature in tree.findall(addnodes.desc_signature):
         name = signature.get("_toc_name", "")
@@ -148,13 +154,31 @@ def leave_sources_unlinked(app: Sphinx, tree: nodes.document) -> None:
             link.replace_self(link.children)
 
 
+def is_parameter(kind: str) -> bool:
+    return kind.endswith(("Param", "ParamType"))
+
+
+class CDomain(c.CDomain):
+    """Parameters are objects as functions are, and would fill the results of a search."""
+
+    def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
+        return (each for each in super().get_objects() if not is_parameter(each[2]))
+
+
+class CppDomain(cpp.CPPDomain):
+    """The same in C++."""
+
+    def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
+        return (each for each in super().get_objects() if not is_parameter(each[2]))
+
+
 @functools.cache
 def public_names(app: Sphinx) -> dict[str, tuple[str, str]]:
     """Page and anchor of what the references describe, by its name in Python (`dovetail.wait`), C++ (`dovetail::File`, also `File::pread`) or C."""
     names: dict[str, tuple[str, str]] = {}
     for language in ("cpp", "c", "py"):
-        for name, _, kind, page, anchor, _ in app.env.get_domain(language).get_objects():
-            if kind not in ("functionParam", "templateParam", "templateTypeParam") and name != "dovetail":
+        for name, _, _, page, anchor, _ in app.env.get_domain(language).get_objects():
+            if name != "dovetail":
                 names[name] = (page, anchor)
                 short = name.removeprefix("dovetail::")
                 if "::" in short:
@@ -211,6 +235,8 @@ def navigate_by_titles(
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_domain(CDomain, override=True)
+    app.add_domain(CppDomain, override=True)
     app.connect("source-read", add_navigation)
     app.connect("doctree-read", link_pages)
     app.connect("doctree-read", tidy_headers, priority=100)  # before Sphinx collects what is on the page

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 # What of a header is shown, in this order.
 SECTIONS = (
-    "briefdescription detaileddescription innernamespace user-defined define enum typedef func var "
-    "public-func public-static-func public-attrib public-static-attrib related innerclass"
+    "briefdescription detaileddescription innerclass innernamespace user-defined define enum typedef func var "
+    "public-func public-static-func public-attrib public-static-attrib related"
 )
 PRIVATE_CLASS = re.compile(r'<innerclass [^>]*prot="private">.*?</innerclass>')
 C_IN_OTHER_MODULE = {"dovetail/dovetail.h": "dovetail_tasks.f90"}

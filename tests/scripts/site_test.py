@@ -5,6 +5,7 @@ A small tree has one fault of each kind, and the real package for Python, less o
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import os
 import re
@@ -42,6 +43,18 @@ FAULTS = [
 ]
 
 
+def lost_anchors(site: Path) -> set[tuple[str, str]]:
+    """The links of the site to anchors that are in no page, each with the page that has it."""
+    texts = {page: html.unescape(page.read_text()) for page in site.rglob("*.html")}
+    anchors = {page: set(re.findall(r' id="([^"]+)"', text)) for page, text in texts.items()}
+    return {
+        (str(page.relative_to(site)), f"{path}#{anchor}")
+        for page, text in texts.items()
+        for path, anchor in re.findall(r'href="([^":#]*)#([^"]+)"', text)
+        if anchor not in anchors[(page.parent / path).resolve() if path else page]
+    }
+
+
 class Docs(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="dovetail-docs-")
@@ -51,8 +64,8 @@ class Docs(unittest.TestCase):
             self.copy(f"scripts/{name}")
         for name in ("docs/Doxyfile", "docs/site.css", "docs/conf.py", "include/dovetail/urgency.hpp"):
             self.copy(name)
-        for name in ("include/dovetail/dovetail_error.h", "include/dovetail/dovetail_error.f90"):
-            self.copy(name)
+        for name in ("dovetail_error.h", "dovetail_error.f90", "dovetail_files.h"):
+            self.copy(f"include/dovetail/{name}")
         for module in (SOURCE / "python" / "dovetail").rglob("*.py*"):
             if "__pycache__" not in module.parts and not module.is_symlink() and module.suffix in (".py", ".pyi"):
                 self.copy(str(module.relative_to(SOURCE)))
@@ -105,6 +118,8 @@ class Docs(unittest.TestCase):
         errors = (site / "reference" / "c" / "dovetail_error_h.html").read_text()
         self.assertRegex(errors, r'id="c\.dovetail_error_message"')
         self.assertIn("In Fortran", errors)
+        self.assertIn('id="c.dovetail_file_options"', (site / "reference" / "c" / "dovetail_files_h.html").read_text())
+        self.assertEqual(lost_anchors(site), {("docs/guide.html", "#no-such-part"), ("docs/guide.html", "#nowhere.md")})
         self.assertIn("guide.html", (site / "README.html").read_text().split("</aside>")[0])
 
 
