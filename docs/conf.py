@@ -121,7 +121,7 @@ def tidy_headers(_app: Sphinx, tree: nodes.document) -> None:
             group.parent.remove(group)
     for space in list(tree.findall(addnodes.desc)):
         if space["objtype"] == "type" and space[0].astext() == "namespace dovetail":
-            space.parent.replace(space, space[1].children)
+            space.parent.replace(space, [nodes.target("", "", ids=space[0]["ids"]), *space[1].children])
     structures = {
         f"typedef {each.astext()} {each.get('_toc_name')}": each for each in tree.findall(addnodes.desc_signature)
     }

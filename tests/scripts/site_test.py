@@ -114,7 +114,7 @@ class Docs(unittest.TestCase):
         futures = (site / "reference" / "python" / "futures.html").read_text()
         self.assertIn('href="../../docs/python_futures.html"', futures)
         urgency = (site / "reference" / "cpp" / "urgency_hpp.html").read_text()
-        self.assertNotIn('id="_CPPv48dovetail"', urgency)  # the namespace, around everything
+        self.assertNotIn('<span class="pre">namespace</span>', urgency)
         errors = (site / "reference" / "c" / "dovetail_error_h.html").read_text()
         self.assertRegex(errors, r'id="c\.dovetail_error_message"')
         self.assertIn("In Fortran", errors)
