@@ -58,14 +58,14 @@ void begin_process() noexcept {
   process = ::getpid();
 }
 
-DescriptionPointer find_description(int descriptor) noexcept {
+DescriptionInUse find_description(int descriptor) noexcept {
   if (Within::is_now() || !is_own_process()) {
-    return nullptr;
+    return {};
   }
   const HeldSignals held;
   const std::shared_lock lock(table.load()->mutex);
   const auto found = table.load()->descriptions.find(descriptor);
-  return found == table.load()->descriptions.end() ? nullptr : found->second;
+  return DescriptionInUse(found == table.load()->descriptions.end() ? nullptr : found->second);
 }
 
 void add_description(int descriptor, DescriptionPointer description) {
@@ -90,13 +90,13 @@ void copy_description(int from, int to) noexcept {
     return;
   }
   remove_description(to);
-  const DescriptionPointer description = description_of(from);
+  const DescriptionInUse description = description_of(from);
   if (description == nullptr || to < 0) {
     return;
   }
   open_again(*description->file);
   try {
-    add_description(to, description);
+    add_description(to, description.pointer());
   } catch (const std::exception&) {
     description->file->give_up("there is no memory for a copy of its descriptor");
     close_file(description->file);

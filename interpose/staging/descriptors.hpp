@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "base/mutex.hpp"
+#include "held_signals.hpp"
 #include "staged_file.hpp"
 
 namespace dovetail::interpose::staged {
@@ -17,17 +20,45 @@ struct Description {
 };
 using DescriptionPointer = std::shared_ptr<Description>;
 
+/// What a descriptor leads to, for one call of one thread, which takes no signals meanwhile: a handler that jumps out of the call would leave the file
+/// open until the end of the process, and its log in the tier.
+class DescriptionInUse {
+ public:
+  DescriptionInUse() noexcept = default;
+  /// The caller holds signals.
+  explicit DescriptionInUse(DescriptionPointer found) noexcept : found_(std::move(found)) {
+    if (found_ != nullptr) {
+      HeldSignals::hold();
+    }
+  }
+  ~DescriptionInUse() {
+    if (found_ != nullptr) {
+      found_ = nullptr;
+      HeldSignals::let_go();
+    }
+  }
+  DescriptionInUse(const DescriptionInUse&) = delete;
+  DescriptionInUse& operator=(const DescriptionInUse&) = delete;
+  bool operator==(std::nullptr_t) const noexcept { return found_ == nullptr; }
+  Description* operator->() const noexcept { return found_.get(); }
+  Description& operator*() const noexcept { return *found_; }
+  const DescriptionPointer& pointer() const noexcept { return found_; }
+
+ private:
+  DescriptionPointer found_;
+};
+
 /// Descriptors above are not looked at.
 inline constexpr int most_descriptors = 65536;
 extern constinit std::atomic<bool> has_description[most_descriptors];
 
-DescriptionPointer find_description(int descriptor) noexcept;
+DescriptionInUse find_description(int descriptor) noexcept;
 /// Null: it does not lead to such a file. Any thread. Next to no cost where it is null.
-inline DescriptionPointer description_of(int descriptor) noexcept {
+inline DescriptionInUse description_of(int descriptor) noexcept {
   return static_cast<unsigned>(descriptor) < most_descriptors &&
                  has_description[descriptor].load(std::memory_order_acquire)
              ? find_description(descriptor)
-             : nullptr;
+             : DescriptionInUse();
 }
 /// `file` has been opened for it. Also of one that was something else. @throws std::bad_alloc, and the descriptor leads nowhere
 void add_description(int descriptor, DescriptionPointer description);

@@ -18,7 +18,7 @@ namespace {
 // The file stays as it is while either is called.
 template <class Staged, class Plain>
 auto by_descriptor(int fd, const Staged& staged, const Plain& plain) {
-  const DescriptionPointer description = description_of(fd);
+  const DescriptionInUse description = description_of(fd);
   const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
   return use.is_staged() ? staged(use, *description) : plain();
 }
@@ -47,7 +47,7 @@ int make_durable(int fd, const Plain& plain) {
 // Not by its identity: the drain looks at the file as well, by a descriptor of its own, and has to see what there is.
 template <class Status, class Look>
 int look_by_descriptor(int fd, Status* status, const Look& look) {
-  const DescriptionPointer description = description_of(fd);
+  const DescriptionInUse description = description_of(fd);
   const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
   const int result = look();
   if (result == 0 && use.is_staged()) {

@@ -16,7 +16,7 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
   static void hold() noexcept {
-    if (depth_++ == 0) {
+    if (depth_ == 0) {
       sigset_t others;
       sigfillset(&others);
       for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS}) {
@@ -24,6 +24,8 @@ class HeldSignals {
       }
       pthread_sigmask(SIG_BLOCK, &others, &before_);
     }
+    // Not before: a handler that jumps away from here would leave them counted as held, and so never held again.
+    ++depth_;
   }
   static void let_go() noexcept {
     if (--depth_ == 0) {

@@ -142,7 +142,7 @@ DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
     return replace(fd, result);
   }
   if (command == F_SETFL && result == 0) {
-    if (const DescriptionPointer description = description_of(fd)) {
+    if (const DescriptionInUse description = description_of(fd); description != nullptr) {
       description->flags = libc::fcntl64(fd, F_GETFL);
     }
   }

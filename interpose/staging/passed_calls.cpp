@@ -107,10 +107,8 @@ DOVETAIL_CALL void* mmap64(void* address, std::size_t bytes, int protection, int
 DOVETAIL_CALL ssize_t copy_file_range(int in, off64_t* in_offset, int out, off64_t* out_offset, std::size_t bytes,
                                       unsigned flags) {
   const auto plain = [&] { return libc::copy_file_range(in, in_offset, out, out_offset, bytes, flags); };
-  const DescriptionPointer source = description_of(in);
-  const DescriptionPointer target = description_of(out);
-  if ((source == nullptr && target == nullptr) || bytes == 0 || flags != 0 || !is_regular(in) || !is_regular(out) ||
-      !may_copy(in, out)) {
+  const bool ours = description_of(in) != nullptr || description_of(out) != nullptr;
+  if (!ours || bytes == 0 || flags != 0 || !is_regular(in) || !is_regular(out) || !may_copy(in, out)) {
     return plain();
   }
   if (is_same(in, out)) {
@@ -153,8 +151,8 @@ DOVETAIL_CALL int ioctl(int fd, unsigned long request, ...) noexcept {
   const int source = cloned(request, argument);
   int error = source >= 0 ? settle_descriptor(source, "it was cloned") : 0;
   {
-    const DescriptionPointer description =
-        error == 0 && source >= 0 && !is_same(fd, source) ? description_of(fd) : nullptr;
+    const DescriptionInUse description =
+        error == 0 && source >= 0 && !is_same(fd, source) ? description_of(fd) : DescriptionInUse();
     const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
     if (description != nullptr && !use.is_staged()) {
       // cp tries to clone a file before it writes it, which most file systems cannot: it may become staged after that.

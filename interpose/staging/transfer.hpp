@@ -32,7 +32,7 @@ class Transfer {
   int descriptor_;
   off64_t offset_;
   int flags_;
-  DescriptionPointer description_;
+  DescriptionInUse description_;
   StagedFile::Use use_;  // until the call is made, also if the system makes it
 };
 
