@@ -31,6 +31,7 @@ from . import (
     multinode,
     on_failure,
     parameter,
+    promised,
     randomness,
     reduction,
     refused,
@@ -125,6 +126,7 @@ def install() -> Callable[[], None]:
     _provide("pycompss.streams.distro_stream", streams)
     _provide("pycompss.runtime.management.classes", {"Future": future.Future})
     sys.meta_path.insert(0, _Finder())
+    promised.install()
     randomness.cover()
     if "numpy.random" in sys.modules:
         randomness.cover_numpy(sys.modules["numpy.random"])

@@ -1,4 +1,4 @@
-"""Modules of PyCOMPSs beside its interface whose names programs import: pickled objects, loggers, the interactive mode."""
+"""Modules of PyCOMPSs beside its interface whose names programs import: pickled objects, loggers, the interactive mode, the object tracker."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import cloudpickle
 
 from .api import compss_barrier
+from .tracking import tracker
 
 
 def serialize_to_file(value: Any, file_name: str, logger: Any = None) -> None:
@@ -52,6 +53,20 @@ def stop(*_: Any, **__: Any) -> None:
     compss_barrier()
 
 
+class ObjectTracker:
+    """Which objects tasks have still to change."""
+
+    @property
+    def pending_to_synchronize(self) -> dict[str, Any]:
+        """These objects, by their identifiers."""
+        return {str(number): value for number, value in tracker.pending().items()}
+
+    def get_object_id(self, value: Any) -> str:
+        """The identifier of such an object; of any other, an empty text."""
+        number = id(value)
+        return str(number) if number in tracker.pending() else ""
+
+
 # Which module of pycompss has which names. The names of packages lead to more modules.
 MODULES: dict[str, dict[str, Any] | ModuleType | None] = {
     "util": None,
@@ -62,5 +77,6 @@ MODULES: dict[str, dict[str, Any] | ModuleType | None] = {
     },
     "tests": None,
     "tests.outlog": {"create_logger": create_logger},
+    "runtime.management.object_tracker": {"OT": ObjectTracker()},
     "interactive": {"start": start, "stop": stop},
 }

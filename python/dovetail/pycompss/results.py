@@ -64,7 +64,8 @@ def own(result: Any, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
         return result
 
 
-def _copy(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """A copy, with nothing shared; the value itself if it cannot be copied."""
     numpy = imported("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray) and value.dtype != object:
         return value.copy()
@@ -82,7 +83,7 @@ def _own(value: Any, known: dict[int, Any]) -> Any:
         return value
     memory = _memory_of(value)
     if known.get(id(memory)) is memory:
-        return _copy(value)
+        return copied(value)
     if not _parts(value):
         return value
     inside = list(value.values() if type(value) is dict else value)

@@ -15,13 +15,15 @@ from ..directions import Direction
 from ..future import Future
 from ..imported import imported
 from ..task import Task
-from . import compiled
+from . import compiled, items
 from .body import COUNT, GROUPS, PRODUCERS, UNITS, Body, Lost, Policy
 from .command import Call, Program
 from .parameter import Parameter, understood
+from .promised import TaskFunction, classes_of, note_class
 from .randomness import is_generator
+from .results import copied
 from .returned import inferred_count
-from .tracking import in_task, is_nested, performed_here, tracker, warn
+from .tracking import has_tasks, in_task, is_nested, performed_here, tracker, warn
 from .units import units
 
 __all__ = ["task"]
@@ -43,7 +45,7 @@ _CONSTANT = (type(None), bool, int, float, complex, str, bytes)
 alternatives: dict[tuple[str, str], list[PyCompssTask]] = {}
 
 
-class PyCompssTask:
+class PyCompssTask(TaskFunction):
     """A function whose calls are tasks, as PyCOMPSs has them."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -93,6 +95,7 @@ class PyCompssTask:
         target = understood(named.pop("target_direction", _INOUT), f"target_direction of '{self.name}'")
         returns = named.pop("returns", None)
         self._count = inferred_count(self.function) if returns is None else self._number_of(returns)
+        self._returns = returns
         if self._returned_in:
             if self._returned_in not in self._signature.parameters:
                 raise TypeError(f"@task of '{self.name}': returns={returns!r} names no parameter")
@@ -164,6 +167,11 @@ class PyCompssTask:
             raise TypeError(
                 f"@task of '{self.name}': returns='value_of({self._count_in})' is {value!r}, and must be a number when the task is called"
             ) from None
+
+    @functools.cached_property
+    def _classes(self) -> tuple[type | None, ...]:
+        """Of the values that it returns. Only from the first call on: an annotation may name a class that is defined behind the task."""
+        return classes_of(self._returns, self.function)
 
     @property
     def parameter_names(self) -> list[str]:
@@ -313,7 +321,11 @@ class PyCompssTask:
         tracker.add(future, written)
         if count == 0:
             return bound.arguments[self._returned_in] if self._returned_in else None
-        return future if count == 1 else [future._item(place) for place in range(count)]
+        made = [future] if count == 1 else [future._item(place) for place in range(count)]
+        if len(self._classes) == count:
+            for each, kind in zip(made, self._classes, strict=True):
+                note_class(each, kind)
+        return future if count == 1 else made
 
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], streams: list[Any]) -> Future[Any]:
         """The task of a call that writes to these streams. They count it from now on, since consumers may run before it."""
@@ -360,6 +372,8 @@ class PyCompssTask:
         numpy = imported("numpy")
         if parameter.sort == "collection" and numpy is not None:
             return _listed(value, numpy)
+        if parameter.name == "IN_DELETE" and not isinstance(value, _CONSTANT) and not has_tasks(value):
+            return copied(items.latest(value))  # the program goes on with its own, and may change it
         if not parameter.written and is_generator(value) and id(value) not in tracker.changed():
             return copy.deepcopy(value)
         return value

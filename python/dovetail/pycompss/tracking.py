@@ -125,6 +125,12 @@ class Tracker:
             changed = [*(written for _, written in self._futures), self._not_written]
         return {id(value): value for written in changed for value, _ in written}
 
+    def pending(self) -> dict[int, Any]:
+        """What tasks that have not ended change, by identity."""
+        with self._lock:
+            waiting = [written for future, written in self._futures if not future.done()]
+        return {id(value): value for written in waiting for value, _ in written}
+
     def failed(self, label: str, error: BaseException, groups: tuple[Group, ...], ends_program: bool) -> None:
         """A body has failed for good."""
         if isinstance(error, COMPSsException) and groups:
@@ -254,18 +260,28 @@ def warn(text: str) -> None:
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
 
 
-def _holds_future(value: Any) -> bool:
-    """Whether a task was to make the value, or a part of it: what is not there cannot be gone on with."""
+def _holds(value: Any, wanted: Callable[[Any], bool]) -> bool:
+    """Whether the value is wanted, or an item in it."""
     seen: dict[int, Any] = {}
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Future):
+        if wanted(part):
             return True
         if id(part) not in seen:
             seen[id(part)] = part
             waiting += _core.items_of(part) or ()
     return False
+
+
+def _is_future(value: Any) -> bool:
+    return isinstance(value, Future)
+
+
+def has_tasks(value: Any) -> bool:
+    """Whether tasks are still to make or to change the value, or an item in it."""
+    pending = tracker.pending()
+    return _holds(value, lambda part: _is_future(part) or id(part) in pending)
 
 
 def _nothing(value: Any) -> None:
@@ -275,7 +291,8 @@ def _nothing(value: Any) -> None:
 def go_on(written: Written) -> None:
     """From now on, what tasks should have changed that have failed or were cancelled is what it is then, and no failure."""
     for value, is_path in written:
-        if not _holds_future(value):
+        # What is not there cannot be gone on with.
+        if not _holds(value, _is_future):
             (_path_as_it_is if is_path else _object_as_it_is)(value)
 
 

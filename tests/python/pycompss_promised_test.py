@@ -1,0 +1,218 @@
+"""PyCOMPSs programs that call methods of objects that a task is still to make, and what tasks keep of the objects that they got."""
+
+from __future__ import annotations
+
+import pytest
+
+HEADER = """
+import threading
+from pycompss.api.api import *
+from pycompss.api.parameter import *
+from pycompss.api.task import task
+
+class Account:
+    def __init__(self, *entries):
+        self.entries = list(entries)
+
+    @task()
+    def add(self, entry):
+        self.entries.append(entry)
+
+    @task(returns=1, target_direction=IN)
+    def total(self):
+        return sum(self.entries)
+
+    @task()
+    def doubled(self) -> "Account":
+        return Account(*self.entries, *self.entries)
+
+    @classmethod
+    @task(returns=1)
+    def kind(cls):
+        return cls.__name__
+
+    @staticmethod
+    @task(returns=1)
+    def twice(value):
+        return 2 * value
+
+    def plain(self):
+        pass
+
+begin = threading.Event()
+
+@task(returns=Account)
+def opened(*entries):
+    begin.wait()
+    return Account(*entries)
+
+"""
+
+
+def test_methods_are_called_in_order_while_the_object_is_still_to_be_made(lines_of):
+    assert lines_of(
+        """
+        account = opened(1)
+        account.add(2)
+        early = account.total()
+        account.add(5)
+        late = account.total()
+        twin = account.doubled()
+        twin.add(100)
+        assert not account.done()
+        begin.set()
+        print(compss_wait_on([early, late]), compss_wait_on(account).entries, compss_wait_on(twin).entries)
+        account = compss_wait_on(account)
+        account.add(7)
+        print(compss_wait_on(account).entries)
+        """
+    ) == ["[3, 8] [1, 2, 5] [1, 2, 5, 1, 2, 5, 100]", "[1, 2, 5, 7]"]
+
+
+def test_class_and_static_methods_need_no_object(lines_of):
+    assert lines_of(
+        """
+        account = opened()
+        print(compss_wait_on(account.kind()), compss_wait_on(account.twice(4)), account.done())
+        begin.set()
+        """
+    ) == ["Account 8 False"]
+
+
+def test_each_of_several_values_has_its_own_class(lines_of):
+    assert lines_of(
+        """
+        class Other:
+            @task(returns=1)
+            def what(self):
+                return "other"
+
+        @task(returns=(Account, int, Other))
+        def three():
+            return Account(3), 4, Other()
+
+        account, number, other = three()
+        account.add(1)
+        print(compss_wait_on(account.total()), compss_wait_on(other.what()), compss_wait_on(number))
+        """
+    ) == ["4 other 4"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("account.plain()", "class 'Account' has no method of that name that is a task. Wait for the object before"),
+        ("account.entries", "class 'Account' has no method of that name that is a task. Wait for the object before"),
+        (
+            "unnamed().add(1)",
+            "task 'unnamed' is still to make: its class is not known, since 'returns' of the task names none",
+        ),
+        ("number().bit_length()", "task 'number' is still to make: its class is not known"),
+    ],
+)
+def test_what_cannot_be_asked_of_it_yet_is_an_error(lines_of, expression, said):
+    lines_of(
+        f"""
+        @task(returns=1)
+        def unnamed():
+            return Account()
+
+        @task(returns=int)
+        def number():
+            return 1
+
+        begin.set()
+        account = opened(1)
+        {expression}
+        """,
+        status=1,
+    )
+    assert "AttributeError" in lines_of.errors
+    assert said in lines_of.errors
+
+
+def test_methods_of_an_object_that_could_not_be_made_do_not_run(lines_of):
+    assert lines_of(
+        """
+        begin.set()
+
+        @task(returns=Account, on_failure="CANCEL_SUCCESSORS")
+        def failing():
+            raise ValueError("no account")
+
+        account = failing()
+        account.add(1)
+        print(compss_wait_on(account.total()), compss_wait_on(account))
+        """
+    ) == ["None None"]
+    assert "task 'failing' failed: ValueError: no account" in lines_of.errors
+
+
+def test_a_method_by_the_name_of_one_of_a_future_is_told_once(lines_of):
+    lines_of(
+        """
+        class Job:
+            @task()
+            def cancel(self):
+                pass
+
+            @task()
+            def start(self):
+                pass
+
+        @task(returns=Job)
+        def job():
+            return Job()
+
+        job()
+        job().start()
+        """
+    )
+    assert lines_of.errors.count("class 'Job' has methods that are tasks by the names cancel:") == 1
+
+
+def test_a_program_may_change_an_object_that_it_has_passed_as_in_delete(lines_of):
+    assert lines_of(
+        """
+        @task(values=IN_DELETE, returns=list)
+        def next_of(values):
+            begin.wait()
+            return [values[0] + 1]
+
+        @task(values=INOUT)
+        def begun(values):
+            begin.wait()
+            values[0] = 10
+
+        own, results = [0], []
+        for number in range(3):
+            own[0] = number
+            results.append(next_of(own))
+        changed = [0]
+        begun(changed)
+        results.append(next_of(changed))  # what a task is still to change is not there to be copied
+        begin.set()
+        print(compss_wait_on(results))
+        """,
+        DOVETAIL_WORKERS="8",
+    ) == ["[[1], [2], [3], [11]]"]
+
+
+def test_the_object_tracker_knows_what_tasks_are_still_to_change(lines_of):
+    assert lines_of(
+        """
+        from pycompss.runtime.management.object_tracker import OT
+
+        @task(values=INOUT)
+        def change(values):
+            begin.wait()
+
+        values = [1]
+        change(values)
+        number = OT.get_object_id(values)
+        print(number != "", number in OT.pending_to_synchronize, repr(OT.get_object_id([])))
+        begin.set()
+        compss_wait_on(values)
+        print(repr(OT.get_object_id(values)), number in OT.pending_to_synchronize)
+        """
+    ) == ["True True ''", "'' False"]
