@@ -1,4 +1,4 @@
-"""Ctrl-C while tasks run.
+"""Ctrl-C while tasks run, or the end of the time that the program has.
 
 It cancels the tasks that have not begun, tells the bodies that run, ends the processes that tasks started, and names the incomplete files.
 """
@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from . import _core
 from .errors import Stuck, TaskFailed
@@ -18,13 +18,44 @@ from .errors import Stuck, TaskFailed
 # How long bodies and commands have to end by themselves.
 _GRACE_SECONDS = 3.0
 STATUS = 128 + signal.SIGINT
+OUT_OF_TIME_STATUS = 124  # as of timeout(1)
 
 
 class Interrupted(BaseException):
     """Raised in the bodies of tasks that run when the program is interrupted."""
 
 
-def end(runtime: _core.Runtime) -> None:
+class OutOfTime(KeyboardInterrupt):
+    """Raised in the program when its time is over. It ends as by Ctrl-C, with another status."""
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """In the block, which the main thread must be in, the program has so many seconds of wall-clock time. Takes SIGALRM and its timer."""
+
+    def over(*_: object) -> None:
+        print(
+            f"dovetail: the wall-clock limit of {seconds:g} s is over, and the program ends",
+            file=sys.stderr,
+            flush=True,
+        )
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def status_of(kind: type[BaseException]) -> int:
+    """The exit status of a program that the exception has ended."""
+    return OUT_OF_TIME_STATUS if issubclass(kind, OutOfTime) else STATUS
+
+
+def end(runtime: _core.Runtime, kind: type[BaseException] = KeyboardInterrupt) -> None:
     """Ends everything that the runtime does, and says on standard error what it left behind."""
     _core.take_incomplete()  # failures from before have been reported as failures
     runtime.cancel()
@@ -48,7 +79,7 @@ def end(runtime: _core.Runtime) -> None:
         print(f"dovetail: interrupted while these tasks did not end: {', '.join(labels)}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(STATUS)
+        os._exit(status_of(kind))
 
 
 def _wait(runtime: _core.Runtime, seconds: float) -> bool:

@@ -1,7 +1,7 @@
 """`dovetail run app.py`: runs a program as Python itself would, waits for its tasks, and reports on them.
 
 The exit status is the program's own. It is 1 if an exception left the program, or if a task failed and the program did not ask for its
-result; 2 for bad usage; 130 after Ctrl-C. Tracebacks show the frames of the user's code only.
+result; 2 for bad usage; 130 after Ctrl-C; 124 when its wall-clock limit is over. Tracebacks show the frames of the user's code only.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import traceback
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,8 @@ from .command_groups import WITH_TASKS
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _BAD_USAGE = 2
 _INTERRUPTED = 130
+_OUT_OF_TIME = 124
+_LONGEST_SECONDS = 10**8  # some years, which a timer of the system takes
 
 
 def _shown(frame: traceback.FrameSummary) -> bool:
@@ -77,10 +80,14 @@ def _show(error: BaseException) -> None:
 
 def _run_program(module: types.ModuleType, code: types.CodeType) -> tuple[int, bool]:
     """The exit status, and whether the program chose it."""
+    from . import interruption
+
     try:
         exec(code, module.__dict__)
     except SystemExit as leaving:
         return _exit_status(leaving), True
+    except interruption.OutOfTime:
+        return _OUT_OF_TIME, False
     except KeyboardInterrupt:
         return _INTERRUPTED, False
     except BaseException as error:
@@ -91,15 +98,17 @@ def _run_program(module: types.ModuleType, code: types.CodeType) -> tuple[int, b
 
 def _finish(status: int, chosen: bool, settle: Any) -> int:
     """Waits for what the program left behind."""
-    from . import runtime
+    from . import interruption, runtime
 
     try:
         if status == _INTERRUPTED:
             raise KeyboardInterrupt
+        if status == _OUT_OF_TIME and not chosen:
+            raise interruption.OutOfTime
         settle()
-    except KeyboardInterrupt:
-        _interrupt()
-        status = _INTERRUPTED
+    except KeyboardInterrupt as error:
+        _interrupt(type(error))
+        status = interruption.status_of(type(error))
     except BaseException as error:
         _show(error)
         status = status if chosen else status or 1
@@ -107,12 +116,24 @@ def _finish(status: int, chosen: bool, settle: Any) -> int:
     return status
 
 
-def _interrupt() -> None:
+def _interrupt(kind: type[BaseException]) -> None:
     """Cancels tasks that wait, tells those that run, ends the processes that tasks started, names incomplete files."""
     from . import runtime
 
     for active in reversed(runtime._active):
-        active._give_up(KeyboardInterrupt)
+        active._give_up(kind)
+
+
+@contextlib.contextmanager
+def _time_for(seconds: float | None) -> Iterator[None]:
+    """The time that the program has; None and 0 are no limit."""
+    from . import interruption
+
+    if not seconds:
+        yield
+        return
+    with contextlib.suppress(interruption.OutOfTime), interruption.limited(seconds):
+        yield
 
 
 def _become(file: str, words: list[str]) -> int:
@@ -174,8 +195,15 @@ def run(
     flush: str | None = None,
     close: str | None = None,
     cluster: str | None = None,
+    resources: Path | None = None,
+    wall_clock_limit: float | None = None,
 ) -> int:
     """Runs a program and returns its exit status. The process is the program's from here on."""
+    for option, given_with in (("--resources", resources), ("--wall-clock-limit", wall_clock_limit)):
+        if given_with is not None and not pycompss:
+            return _refuse(f"{option}: it is about programs of PyCOMPSs; give --pycompss as well")
+    if wall_clock_limit is not None and not 0 <= wall_clock_limit <= _LONGEST_SECONDS:
+        return _refuse(f"--wall-clock-limit: seconds from 0 (no limit) to {_LONGEST_SECONDS}, not {wall_clock_limit:g}")
     for option, when in (("--flush", flush), ("--close", close)):
         if when is not None and not hdf5:
             return _refuse(f"{option}: it is about HDF5 files; give --hdf5 as well")
@@ -231,8 +259,15 @@ def run(
             return _refuse(f"--cluster {cluster}: {error}")
     settle: Any = barrier
     if pycompss:
-        from .pycompss import install
+        from .pycompss import http, install
 
+        try:
+            if resources is not None:
+                http.read_services(resources)
+        except OSError as error:
+            return _refuse(f"--resources {resources}: {error.strerror}")
+        except ValueError as error:
+            return _refuse(f"--resources: {error}")
         settle = install()
     sys.argv = [str(script), *arguments]
     sys.path[0] = str(script.resolve().parent)
@@ -248,7 +283,8 @@ def run(
         # PyCOMPSs' launcher runs the program among its own names. Programs rely on this one of them without importing it.
         module.sys = sys  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
-    with watched:
+    status = _OUT_OF_TIME  # where its time is over in the very moment in which it ends
+    with watched, _time_for(wall_clock_limit):
         status = _finish(*_run_program(module, code), settle)
     if report is not None and hdf5:
         from . import hdf5 as connector
@@ -281,7 +317,8 @@ def register(app: typer.Typer) -> None:
         rich_help_panel=WITH_TASKS,
         short_help="Runs a program, and writes a page about it (--report out.html); or as one for PyCOMPSs, with HDF5, staged, or with reads ahead.",
         help="Runs a program.\n\n"
-        "One in Python, with tasks: dovetail run [--report FILE] [--pycompss] [--cluster ADDRESS] app.py ARGUMENTS...\n\n"
+        "One in Python, with tasks: dovetail run [--report FILE] [--cluster ADDRESS] app.py ARGUMENTS...\n\n"
+        "One for PyCOMPSs: dovetail run --pycompss [--cluster ADDRESS] [--resources FILE] [--wall-clock-limit SECONDS] app.py ARGUMENTS...\n\n"
         "Any that writes HDF5 files: dovetail run --hdf5 [--flush WHEN] [--close WHEN] program ARGUMENTS...\n\n"
         "Any, its files by way of a fast tier: dovetail run --staged staged.json -- program ARGUMENTS...\n\n"
         "Any, its reads fetched ahead: dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] "
@@ -312,6 +349,18 @@ def register(app: typer.Typer) -> None:
         ] = None,
         close: Annotated[
             str | None, typer.Option(help="The same of the last H5Fclose of a file: wait (the default) or background.")
+        ] = None,
+        resources: Annotated[
+            Path | None,
+            typer.Option(help="With --pycompss: a resources file (XML), which has the addresses of web services."),
+        ] = None,
+        wall_clock_limit: Annotated[
+            float | None,
+            typer.Option(
+                "--wall-clock-limit",
+                "--wall_clock_limit",
+                help="With --pycompss: the program ends after so many seconds, with status 124; 0 is no limit.",
+            ),
         ] = None,
         cluster: Annotated[
             str | None,
@@ -368,6 +417,8 @@ def register(app: typer.Typer) -> None:
                 flush,
                 close,
                 cluster,
+                resources,
+                wall_clock_limit,
                 plan,
                 configuration,
                 advised,
@@ -387,7 +438,8 @@ def register(app: typer.Typer) -> None:
         if system and (advised or (plan is None and configuration is None and not detect)):
             sys.exit(_refuse("--system: it goes with --plan, --configuration or --detect, and not with --advised"))
         if plan is not None or configuration is not None or advised or detect:
-            if pycompss or hdf5 or flush is not None or close is not None or cluster is not None:
+            given = (flush, close, cluster, resources, wall_clock_limit)
+            if pycompss or hdf5 or any(option is not None for option in given):
                 sys.exit(
                     _refuse(
                         "--plan, --configuration, --advised and --detect go with no other option but --report and --trace"
@@ -399,4 +451,6 @@ def register(app: typer.Typer) -> None:
 
             ways = prefetch_run.Ways(plan, configuration, advised, detect, system)
             preload.end_as(prefetch_run.run([script, *(arguments or [])], ways, report, trace))
-        sys.exit(run(script, arguments or [], report, pycompss, hdf5, flush, close, cluster))
+        sys.exit(
+            run(script, arguments or [], report, pycompss, hdf5, flush, close, cluster, resources, wall_clock_limit)
+        )

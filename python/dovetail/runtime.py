@@ -170,7 +170,7 @@ class Runtime:
         if issubclass(kind, KeyboardInterrupt):
             from . import interruption
 
-            interruption.end(self._core)
+            interruption.end(self._core, kind)
         else:
             self._core.cancel()
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -77,12 +77,17 @@ Lines = Callable[..., list[str]]
 
 @pytest.fixture
 def lines_of(tmp_path: Path, request: pytest.FixtureRequest) -> Lines:
-    """Runs a text behind the module's HEADER as a PyCOMPSs program, and returns the lines that it printed; `errors` has what it said."""
+    """Runs a text behind the module's HEADER as a PyCOMPSs program, and returns the lines that it printed; `errors` has what it said.
 
-    def run(text: str, *arguments: object, status: int = 0, **environment: str) -> list[str]:
+    `before` are further options of `dovetail run`.
+    """
+
+    def run(
+        text: str, *arguments: object, status: int = 0, before: Sequence[object] = (), **environment: str
+    ) -> list[str]:
         program = tmp_path / "program.py"
         program.write_text(request.module.HEADER + textwrap.dedent(text))
-        command = [sys.executable, "-m", "dovetail.cli", "run", "--pycompss", program, *arguments]
+        command = [sys.executable, "-m", "dovetail.cli", "run", "--pycompss", *before, program, *arguments]
         done = hangs.run(
             [str(word) for word in command],
             timeout=CHILD_SECONDS,

@@ -18,15 +18,18 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import web_service
 from foreign_dislib import run_dislib
 from foreign_runner import BUILD, PYCOMPSS, PYTHON, SOURCES, Ended, Runner, indented
 
@@ -34,6 +37,8 @@ HERE = Path(__file__).resolve().parent
 SKIPPED = 77
 REFUSED = "is not covered by Dovetail"
 TASK_FAILED = r"TaskFailed: task '\w+' failed|task '\w+' failed: CommandFailed"
+# The address that the programs' resources files have.
+AUTHORS_SERVICE = "http://localhost:1992/test/"
 # Where the programs keep what their tasks share; they name it by this path.
 SHARED = Path("/tmp/sharedDisk")
 
@@ -55,6 +60,9 @@ class Program:
     environment: dict[str, str] = field(default_factory=dict)  # `{folder}` is that of the program
     fails: list[str] = field(default_factory=list)  # scripts in which a task must fail
     arguments: list[str] | None = None
+    options: list[str] = field(default_factory=list)  # of `dovetail run`; `{folder}` is that of the program
+    extension: str = ""  # a folder whose setup.py builds a module in C
+    web_service: bool = False  # resources.xml has the address of one, which runs meanwhile
     # Tests in it that fail, and why that is right.
     failing: dict[str, str] = field(default_factory=dict)
 
@@ -80,14 +88,23 @@ class Program:
         """What was wrong, and how many tests of unittest were run."""
         faults: list[str] = []
         count = 0
-        with tempfile.TemporaryDirectory(prefix="dovetail-programs-") as name:
+        with ExitStack() as stack:
+            name = stack.enter_context(tempfile.TemporaryDirectory(prefix="dovetail-programs-"))
             folder = Path(name)
             shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+            if self.extension:
+                command = [runner.python, "setup.py", "build_ext", "--inplace"]
+                subprocess.run(command, cwd=folder / self.extension, check=True, capture_output=True)
+            if self.web_service:
+                address, _ = stack.enter_context(web_service.running())
+                resources = folder / "resources.xml"
+                resources.write_text(resources.read_text().replace(AUTHORS_SERVICE, address))
+            options = [text.replace("{folder}", str(folder)) for text in self.options]
             for script, paths, arguments in self.runs():
                 program = folder / script
                 found = [folder / path for path in paths]
                 environment = {n: text.replace("{folder}", str(folder)) for n, text in self.environment.items()}
-                ended = runner.run(program, arguments, folder, found, **environment)
+                ended = runner.run(program, arguments, folder, found, options, **environment)
                 count += sum(int(number) for number in re.findall(r"^Ran (\d+) tests? in", ended.output, re.MULTILINE))
                 wrong = self._wrong_end(ended, script.rpartition("/")[2] in self.fails)
                 if self.like_native and not wrong:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +33,16 @@ class Runner:
     seconds: float
     native: bool = False
 
-    def run(self, script: Path, arguments: list[str], folder: Path, paths: list[Path], **more: str) -> Ended:
+    def run(
+        self,
+        script: Path,
+        arguments: list[str],
+        folder: Path,
+        paths: list[Path],
+        options: Sequence[str] = (),
+        **more: str,
+    ) -> Ended:
+        """`options` are those of `dovetail run`; `more` are variables of the environment."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "DOVETAIL_TRACE"))}
         provider = PYCOMPSS if self.native else BUILD / "python"
         # As their own scripts have them: tasks ask for so many cores, and the machine has four.
@@ -52,7 +62,11 @@ class Runner:
             "PYTHONPATH": os.pathsep.join(map(str, [*paths, provider])),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        command = [self.python, *([] if self.native else ["-m", "dovetail.cli", "run", "--pycompss"]), str(script)]
+        command = [
+            self.python,
+            *([] if self.native else ["-m", "dovetail.cli", "run", "--pycompss", *options]),
+            str(script),
+        ]
         with subprocess.Popen(
             [*command, *arguments],
             cwd=folder,

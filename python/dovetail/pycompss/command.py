@@ -63,6 +63,11 @@ class Call:
         given = [name for name in self.arguments if name in self._parameters and self._parameters[name].is_path]
         return [path for name in given for path in self._texts(name, self.arguments[name])]
 
+    def path_of(self, name: str) -> str | None:
+        """The path, if that argument is the one of a file or folder."""
+        parameter = self._parameters.get(name)
+        return os.path.abspath(self.arguments[name]) if parameter is not None and parameter.is_path else None
+
     def refuse_time_out(self, what: str) -> None:
         """For what cannot be interrupted."""
         if self.seconds:

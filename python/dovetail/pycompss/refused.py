@@ -16,7 +16,6 @@ _OPTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "opencl": (("kernel",), _COMMON),
     "decaf": (("df_script",), (*_COMMON, "runner", "df_executor", "df_lib")),
     "julia": (("script",), (*_COMMON, "executor")),
-    "http": (("service_name", "resource", "request"), ("payload", "payload_type", "produces", "updates")),
 }
 
 
@@ -46,6 +45,5 @@ MODULES: dict[str, dict[str, Any]] = {
         ("opencl", "OpenCL"),
         ("decaf", "Decaf"),
         ("julia", "Julia"),
-        ("http", "HTTP"),
     )
 }

@@ -15,10 +15,10 @@ from .binary import binary
 from .compss import compss
 from .constraint import constraint
 from .container import container
+from .http import http
 from .mpi import mpi, mpmd_mpi
 from .multinode import multinode
 from .options import taken
-from .refused import MODULES
 from .task import PyCompssTask
 
 __all__ = ["Software", "software"]
@@ -29,7 +29,7 @@ _TYPES: dict[str, Callable[..., Callable[[Any], PyCompssTask]]] = {
     "mpmd_mpi": mpmd_mpi,
     "multinode": multinode,
     "compss": compss,
-    "http": MODULES["http"]["http"],
+    "http": http,
 }
 _PARTS = ("execution", "parameters", "prolog", "epilog", "constraints", "container")
 _OLD = {"ppn": "processes_per_node"}
@@ -38,7 +38,7 @@ _OLD = {"ppn": "processes_per_node"}
 def software(**given: Any) -> Callable[[Any], PyCompssTask]:
     """What a task is, from a file: `@software(config_file="simulate.json")`, above @task or a function alone.
 
-    The file has `execution` (its `type` is `task`, `binary`, `mpi`, `mpmd_mpi`, `multinode` or `compss`, the rest are options of that decorator), and may
+    The file has `execution` (its `type` is `task`, `binary`, `mpi`, `mpmd_mpi`, `multinode`, `compss` or `http`, the rest are options of that decorator), and may
     have `parameters` of @task, `prolog`, `epilog`, `constraints` and `container`.
     """
     path = os.path.expandvars(str(taken("@software", given, ("config_file",))["config_file"]))

@@ -1,0 +1,101 @@
+"""How long a PyCOMPSs program may take: `dovetail run --pycompss --wall-clock-limit SECONDS`."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+HEADER = """
+import os
+import sys
+import threading
+from pycompss.api.api import *
+from pycompss.api.binary import binary
+from pycompss.api.parameter import *
+from pycompss.api.task import task
+
+"""
+
+
+def test_a_program_ends_when_its_time_is_over(lines_of):
+    lines_of("threading.Event().wait()", status=124, before=["--wall_clock_limit=0.2"])
+    assert "the wall-clock limit of 0.2 s is over, and the program ends" in lines_of.errors
+
+
+def test_what_a_program_does_ends_with_its_time(lines_of, tmp_path):
+    """Tasks that have not begun do not run, bodies are interrupted, and what a task has started ends: its pipe has no writer any more.
+
+    The program sends itself the signal of the timer, when all have begun.
+    """
+    os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    (tmp_path / "endless").write_text('#!/bin/sh\nexec 3>"$1"\necho begun >&3\nsleep 600\n')
+    (tmp_path / "endless").chmod(0o755)
+    assert lines_of(
+        """
+        import select, signal
+
+        pipe = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+        begun = threading.Event()
+
+        @binary(binary=os.path.join(os.path.dirname(sys.argv[1]), "endless"))
+        @task()
+        def program(path):
+            pass
+
+        @task(path=FILE_OUT)
+        def endless(path):
+            begun.set()
+            try:
+                while True:
+                    threading.Event().wait(0.01)
+            finally:
+                print("interrupted", flush=True)
+
+        @task(path=FILE_INOUT)
+        def behind(path):
+            print("has run", flush=True)
+
+        program(sys.argv[1])
+        endless("file")
+        behind("file")
+        begun.wait()
+        select.select([pipe], [], [])
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        try:
+            compss_barrier()
+        finally:
+            print("barrier", flush=True)
+        """,
+        tmp_path / "pipe",
+        status=124,
+        before=["--wall-clock-limit", "1000"],
+        DOVETAIL_WORKERS="2",
+    ) == ["barrier", "interrupted"]
+    assert "the wall-clock limit of 1000 s is over, and the program ends" in lines_of.errors
+    os.set_blocking(pipe, True)
+    while os.read(pipe, 100):
+        pass
+    os.close(pipe)
+
+
+@pytest.mark.parametrize("seconds", ["100", "0"])
+def test_a_program_that_ends_in_time_is_not_touched(lines_of, seconds):
+    assert lines_of(
+        """
+        import signal
+
+        print(signal.getitimer(signal.ITIMER_REAL)[0] > 0)
+        sys.exit(3)
+        """,
+        status=3,
+        before=["--wall-clock-limit", seconds],
+    ) == [str(seconds == "100")]
+    assert "wall-clock" not in lines_of.errors
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan"])
+def test_a_time_that_is_none_is_bad_usage(lines_of, seconds):
+    lines_of("", status=2, before=["--wall-clock-limit", seconds])
+    assert "--wall-clock-limit: seconds from 0 (no limit) to 100000000, not" in lines_of.errors
