@@ -1,4 +1,4 @@
-"""PyCOMPSs programs that call methods of objects that a task is still to make, and what tasks keep of the objects that they got."""
+"""PyCOMPSs programs that use objects that a task is still to make or to change: methods, @local, IN_DELETE."""
 
 from __future__ import annotations
 
@@ -195,3 +195,35 @@ def test_the_object_tracker_knows_what_tasks_are_still_to_change(lines_of):
         print(repr(OT.get_object_id(values)), number in OT.pending_to_synchronize)
         """
     ) == ["True True ''", "'' False"]
+
+
+def test_variables_of_the_caller_of_a_local_function_hold_what_it_has_waited_for(lines_of):
+    """Also those that closures share, and those of the module. What is no argument is not touched."""
+    assert lines_of(
+        """
+        from pycompss.api.local import local
+
+        @local
+        def total(numbers, *more, **named):
+            return sum(numbers) + sum(map(sum, more)) + sum(map(sum, named.values()))
+
+        @task(returns=list)
+        def twice(numbers):
+            return [2 * number for number in numbers]
+
+        def of_a_function():
+            first, second, third, other = twice([1]), twice([2]), twice([3]), twice([4])
+            kept = first
+
+            def read():
+                return second
+
+            print(total(first, second, third=third), first, kept, read(), third, type(other).__name__)
+            second.append(0)
+            print(read())
+
+        of_a_function()
+        here = twice([5])
+        print(total(here), here)
+        """
+    ) == ["12 [2] [2] [4] [6] Future", "[4, 0]", "10 [10]"]
