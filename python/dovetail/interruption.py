@@ -18,6 +18,7 @@ from .errors import Stuck, TaskFailed
 # How long bodies and commands have to end by themselves.
 _GRACE_SECONDS = 3.0
 STATUS = 128 + signal.SIGINT
+_RING_SECONDS = 0.1  # from one signal that the time is over to the next
 OUT_OF_TIME_STATUS = 124  # as of timeout(1)
 
 
@@ -34,6 +35,7 @@ def limited(seconds: float) -> Iterator[None]:
     """In the block, which the main thread must be in, the program has so many seconds of wall-clock time. Takes SIGALRM and its timer."""
 
     def over(*_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         print(
             f"dovetail: the wall-clock limit of {seconds:g} s is over, and the program ends",
             file=sys.stderr,
@@ -42,7 +44,8 @@ def limited(seconds: float) -> Iterator[None]:
         raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Again and again until it is heard: Python runs no handler for a signal that comes just before a call that blocks.
+    signal.setitimer(signal.ITIMER_REAL, seconds, _RING_SECONDS)
     try:
         yield
     finally:

@@ -53,6 +53,13 @@ def nothing_left() -> Iterator[None]:
     dovetail.barrier()
 
 
+def script(path: Path, text: str) -> Path:
+    """Writes a program that can be started by its name."""
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

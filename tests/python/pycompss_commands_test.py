@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from pathlib import Path
 
 import pytest
+from conftest import script
 
 HEADER = """
 import os
@@ -32,12 +32,6 @@ def text_of(path):
 """
 
 WORDS = '#!/bin/sh\nprintf "<%s>" "$@"\n'
-
-
-def script(path: Path, text: str) -> Path:
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
+from conftest import script
 
 HEADER = """
 import os
@@ -22,12 +22,6 @@ def text_of(path):
         return file.read()
 
 """
-
-
-def script(path: Path, text: str) -> Path:
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture

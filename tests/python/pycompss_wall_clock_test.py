@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from conftest import script
 
 HEADER = """
 import os
@@ -30,8 +31,7 @@ def test_what_a_program_does_ends_with_its_time(lines_of, tmp_path):
     """
     os.mkfifo(tmp_path / "pipe")
     pipe = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    (tmp_path / "endless").write_text('#!/bin/sh\nexec 3>"$1"\necho begun >&3\nsleep 600\n')
-    (tmp_path / "endless").chmod(0o755)
+    script(tmp_path / "endless", '#!/bin/sh\nexec 3>"$1"\necho begun >&3\nsleep 600\n')
     assert lines_of(
         """
         import select, signal
