@@ -4,7 +4,7 @@
     foreign_programs.py [--only programs elsewhere tutorial dislib] [--names 0_basic1 test_kmeans ...] [--native] [--list docs/pycompss.md]
 
 A program passes if it ends with status 0, no test of unittest in it fails and, where it has none, it prints no ERROR, FAIL or FAILED, unless
-foreign_programs.toml says what else it must give, that it is refused (by a message that names what is not covered) or why it is left out.
+foreign_programs.toml says what else it must give, that it is refused (by a message that names what is not covered), why it is left out, or what it needs that is not here.
 The scripts by which the authors look for more in what a program prints are not run: what they look for counts where that file has it.
 The applications of PyCOMPSs' tutorial print what they print with PyCOMPSs' own modules, times apart.
 dislib's tests end as they end with PyCOMPSs' own modules, which perform tasks one after the other where there is no server;
@@ -36,6 +36,7 @@ from foreign_runner import BUILD, PYCOMPSS, PYTHON, SOURCES, Ended, Runner, inde
 HERE = Path(__file__).resolve().parent
 SKIPPED = 77
 REFUSED = "is not covered by Dovetail"
+LEFT_OUT, NOT_HERE = "not covered", "not here"
 TASK_FAILED = r"TaskFailed: task '\w+' failed|task '\w+' failed: CommandFailed"
 # The address that the programs' resources files have.
 AUTHORS_SERVICE = "http://localhost:1992/test/"
@@ -51,7 +52,8 @@ class Program:
     folder: Path
     script: str = ""  # without it, what the authors' own script says is run
     like_native: bool = False
-    left_out: str = ""
+    left_out: str = ""  # for what Dovetail does not cover
+    not_here: str = ""  # for what PyCOMPSs itself would need to run it, and is not here
     refused: bool = False
     status: int = 0
     says: list[str] = field(default_factory=list)
@@ -205,23 +207,38 @@ def row_of(program: Program, wrong: list[str]) -> Row:
     return Row(program.name, "right")
 
 
+TITLES = {
+    "programs": "the test bench, for one machine",
+    "elsewhere": "other parts of the test bench",
+    "tutorial": "the tutorial",
+}
 BEGIN, END = "<!-- programs: foreign_programs.py --list -->", "<!-- end of programs -->"
 
 
+def summed(name: str, rows: list[Row]) -> str:
+    """A line of the page that says how many programs end how."""
+    ends = Counter(re.sub(r"but for \d+ of its tests", "but for some of their tests", row.end) for row in rows)
+    could = len(rows) - ends[NOT_HERE]
+    parts = ", ".join(f"{number} {end}" for end, number in ends.items() if end != NOT_HERE)
+    apart = f", besides {ends[NOT_HERE]} that are not for here" if ends[NOT_HERE] else ""
+    return f"- {name}: {could} programs: {parts}{apart}."
+
+
 def write_list(page: Path, parts: dict[str, list[Row]]) -> None:
-    """Puts the tables between the two marks of the page."""
+    """Puts the sums and the tables between the two marks of the page: first what could be run here."""
     text = page.read_text()
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"{page} has not the lines {BEGIN} and {END}")
     rows = [row for part in parts.values() for row in part]
-    ends = Counter(row.end.partition(" of its")[0].rstrip(" 0123456789") for row in rows)
-    total = ", ".join(
-        f"{number} {end}" + (" some of their tests" if end == "right but for" else "") for end, number in ends.items()
-    )
-    lines = [f"{len(rows)} programs: {total}.", "", "| program | ends | why |", "|---|---|---|"]
-    page.write_text("\n".join([before + BEGIN, "", *lines, *(row.line() for row in rows), "", END + after]))
+    sums = [summed(TITLES[name], part) for name, part in parts.items() if part]
+    head = ["| program | ends | why |", "|---|---|---|"]
+    table = [*head, *(row.line() for row in rows if row.end != NOT_HERE)]
+    apart = ["| program | what it needs |", "|---|---|"]
+    apart += [f"| `{row.name}` | {row.why} |" for row in rows if row.end == NOT_HERE]
+    told = "Not for here, with PyCOMPSs itself neither:"
+    page.write_text("\n".join([before + BEGIN, "", *sums, "", *table, "", told, "", *apart, "", END + after]))
 
 
 def run_programs(runner: Runner, programs: list[Program], rows: list[Row]) -> tuple[list[str], int]:
@@ -230,10 +247,12 @@ def run_programs(runner: Runner, programs: list[Program], rows: list[Row]) -> tu
     ends: Counter[str] = Counter()
     tests = 0
     for program in programs:
-        if program.left_out:
-            print(f"  {program.name}: left out, {program.left_out}")
-            ends["left out"] += 1
-            rows.append(Row(program.name, "left out", program.left_out))
+        left = Row(program.name, NOT_HERE, program.not_here) if program.not_here else None
+        left = Row(program.name, LEFT_OUT, program.left_out) if program.left_out else left
+        if left is not None:
+            print(f"  {program.name}: {left.end}, {left.why}")
+            ends[left.end] += 1
+            rows.append(left)
             continue
         made = not SHARED.exists()
         SHARED.mkdir(exist_ok=True)
@@ -250,7 +269,7 @@ def run_programs(runner: Runner, programs: list[Program], rows: list[Row]) -> tu
         ends[end] += 1
         tests += count
     print(f"  programs: {', '.join(f'{number} {end}' for end, number in ends.items())}; {tests} tests in them")
-    return faults, ends.total() - ends["left out"]
+    return faults, ends.total() - ends[LEFT_OUT] - ends[NOT_HERE]
 
 
 def main() -> int:
