@@ -94,8 +94,8 @@ def test_each_of_several_values_has_its_own_class(lines_of):
     assert lines_of.errors.count("class 'Other' has methods that are tasks by the names cancel:") == 1
 
 
-NO_TASK = ": class 'Account' has no method of that name that is a task. Wait for the object before"
-NO_CLASS = ": its class is not known, since 'returns' of the task names none. Name it (returns=Class), or wait for the object before"
+NO_TASK = ": class 'Account' has no method of that name that is a task. Wait for the object first"
+NO_CLASS = ": its class is not known, since 'returns' of the task names none. Name it (returns=Class), or wait for the object first"
 
 
 def test_what_cannot_be_asked_of_it_yet_is_an_error(lines_of):
@@ -123,7 +123,7 @@ def test_what_cannot_be_asked_of_it_yet_is_an_error(lines_of):
                 print(error)
         """
     ) == [
-        f"'{name}' of an object that task '{task}' is still to make{reason} (compss_wait_on)"
+        f"'{name}' of the object that task '{task}' makes{reason} (compss_wait_on)"
         for name, task, reason in (
             ("plain", "opened", NO_TASK),
             ("entries", "opened", NO_TASK),

@@ -56,7 +56,7 @@ def _tell_of_names(kind: type) -> None:
     if same:
         warn(
             f"class '{kind.__name__}' has methods that are tasks by the names {', '.join(same)}: of an object that a task is still to make, these "
-            "names are what the runtime has there. Wait for the object before (compss_wait_on)"
+            "names are what the runtime has there. Wait for the object first (compss_wait_on)"
         )
 
 
@@ -72,16 +72,16 @@ def _attribute(future: Future[Any], name: str) -> Any:
         # Python and other libraries ask for these to find out what an object is.
         raise AttributeError(name)
     kind = future.__dict__.get(_CLASS)
-    still = f"'{name}' of an object that task '{future.label}' is still to make"
+    asked = f"'{name}' of the object that task '{future.label}' makes"
     if kind is None:
         raise AttributeError(
-            f"{still}: its class is not known, since 'returns' of the task names none. Name it (returns=Class), or wait for the object "
-            "before (compss_wait_on)"
+            f"{asked}: its class is not known, since 'returns' of the task names none. Name it (returns=Class), or wait for the object "
+            "first (compss_wait_on)"
         )
     task = _task_of(kind, name)
     if task is None:
         raise AttributeError(
-            f"{still}: class '{kind.__name__}' has no method of that name that is a task. Wait for the object before (compss_wait_on)"
+            f"{asked}: class '{kind.__name__}' has no method of that name that is a task. Wait for the object first (compss_wait_on)"
         )
     if isinstance(inspect.getattr_static(kind, name), staticmethod | classmethod):
         return getattr(kind, name)
