@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from conftest import script
 
 HEADER = """
@@ -80,8 +79,7 @@ def test_what_a_program_does_ends_with_its_time(lines_of, tmp_path):
     os.close(pipe)
 
 
-@pytest.mark.parametrize("seconds", ["100", "0"])
-def test_a_program_that_ends_in_time_is_not_touched(lines_of, seconds):
+def test_a_program_that_ends_in_time_is_not_touched(lines_of):
     assert lines_of(
         """
         import signal
@@ -90,12 +88,11 @@ def test_a_program_that_ends_in_time_is_not_touched(lines_of, seconds):
         sys.exit(3)
         """,
         status=3,
-        before=["--wall-clock-limit", seconds],
-    ) == [str(seconds == "100")]
+        before=["--wall-clock-limit", "100"],
+    ) == ["True"]
     assert "wall-clock" not in lines_of.errors
 
 
-@pytest.mark.parametrize("seconds", ["-1", "nan"])
-def test_a_time_that_is_none_is_bad_usage(lines_of, seconds):
-    lines_of("", status=2, before=["--wall-clock-limit", seconds])
-    assert "--wall-clock-limit: seconds from 0 (no limit) to 100000000, not" in lines_of.errors
+def test_a_time_that_is_none_is_bad_usage(lines_of):
+    lines_of("", status=2, before=["--wall-clock-limit", "nan"])
+    assert "--wall-clock-limit: seconds from 0 (no limit) to 100000000, not nan" in lines_of.errors
