@@ -47,6 +47,7 @@ PROGRAM = """
         for number, path in enumerate(paths):
             pathlib.Path(path).parent.mkdir(exist_ok=True)
             pathlib.Path(path).write_text(str(number))
+            pathlib.Path(path).chmod(0o700)
 
     @task(rows={Type: COLLECTION_INOUT, Depth: 2}, table=DICTIONARY_INOUT)
     def change(rows, table):
@@ -86,7 +87,7 @@ PROGRAM = """
         with compss_open(where + "/file") as file:
             print(file.read())
         compss_barrier()
-        print(pathlib.Path(folder, "deep", "file").read_text(), *(pathlib.Path(file).read_text() for file in files))
+        print(pathlib.Path(folder, "deep", "file").read_text(), *(pathlib.Path(file).read_text() for file in files), os.access(files[0], os.X_OK))
 
     main()
 """
@@ -94,7 +95,7 @@ PERFORMED = ["add 1", "add [2]", "append one,", "both", "change", "made 2", "mad
 RESULTS = [
     "[1, [2], 3] 1 [1] 1 [1] ['changed'] [7] {'new': 'value'}",
     "begin,one,two",
-    "in the folder 0 1",
+    "in the folder 0 1 True",
 ]
 
 

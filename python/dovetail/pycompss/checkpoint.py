@@ -174,7 +174,7 @@ def _copy(source: Path, target: Path) -> None:
     if source.is_dir():
         shutil.copytree(source, target, symlinks=True)
     elif source.exists():
-        shutil.copyfile(source, target)
+        shutil.copy(source, target)  # with its permissions
     else:
         target.unlink(missing_ok=True)
 

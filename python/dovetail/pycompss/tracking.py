@@ -128,7 +128,7 @@ class Tracker:
     def pending(self) -> dict[int, Any]:
         """What tasks that have not ended change, by identity."""
         with self._lock:
-            waiting = [written for future, written in self._futures if not future.done()]
+            waiting = [written for future, written in self._futures if written and not future.done()]
         return {id(value): value for written in waiting for value, _ in written}
 
     def failed(self, label: str, error: BaseException, groups: tuple[Group, ...], ends_program: bool) -> None:
