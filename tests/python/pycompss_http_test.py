@@ -19,6 +19,7 @@ RESOURCES = """<?xml version="1.0"?>
 <ResourcesList>
   <ComputeNode Name="node"/>
   <Http BaseUrl="{address}"><ServiceName>texts</ServiceName><ServiceName>others</ServiceName></Http>
+  <Http BaseUrl="{ended}"><ServiceName>ended</ServiceName></Http>
 </ResourcesList>
 """
 
@@ -32,8 +33,10 @@ def service():
 @pytest.fixture
 def resources(tmp_path, service):
     """The options that make the service known."""
+    with web_service.running() as (ended, _):
+        pass  # nothing listens there then
     path = tmp_path / "resources.xml"
-    path.write_text(RESOURCES.format(address=service[0]))
+    path.write_text(RESOURCES.format(address=service[0], ended=ended))
     return "--resources", path
 
 
@@ -158,6 +161,7 @@ def test_what_a_service_cannot_give_fails_the_task(lines_of, resources):
         length = {"length": "{{return_0}}"}
         print(asked(resource="nosuch/"))
         print(asked(service="unknown"))
+        print(asked(service="ended"))
         print(asked(resource="{{wrong}}"))
         print(asked(resource="produce_format/x", produces={"child_json": {"nosuch": "{{return_0}}"}}))
         print(asked(resource="produce_format/x", produces=length, updates="{{event}}.a = {{return_0}}"))
@@ -167,39 +171,20 @@ def test_what_a_service_cannot_give_fails_the_task(lines_of, resources):
         """,
         before=resources,
     ) == [
-        *["None"] * 6,
+        *["None"] * 7,
         "@http: produces must be an object of JSON, not '[1]'",
         "@http: updates must be as '{{parameter}}.key = {{name}}', not 'event = 1'",
     ]
     for said in (
         "test/nosuch/ was answered with 404 Not Found: there is no nosuch; this is ignored",
-        "the address of the service 'unknown' is not known (known: others, texts). Give the program's resources file",
+        "the address of the service 'unknown' is not known (known: ended, others, texts). Give the program's resources file",
+        "dummy/ was not answered: [Errno 111] Connection refused; this is ignored",
         "task 'asking' has no parameter 'wrong', which '{{wrong}}' of @http names",
         "has no child_json.nosuch, which produces of @http names: {'depth_0'",
         "updates of @http changes a dictionary, and 'event' is NoneType",
         "updates of @http names 'return_1', which produces does not",
     ):
         assert said in lines_of.errors
-
-
-ASKING = """
-    @http(service_name="texts", request="GET", resource="dummy/")
-    @task(returns=1, on_failure="IGNORE")
-    def asking():
-        pass
-
-    print(compss_wait_on(asking()))
-"""
-
-
-def test_a_service_that_does_not_answer_fails_the_task_by_its_policy(lines_of, tmp_path):
-    """The address is one that nothing listens at: the service has ended."""
-    with web_service.running() as (address, _):
-        pass
-    path = tmp_path / "resources.xml"
-    path.write_text(RESOURCES.format(address=address))
-    assert lines_of(ASKING, before=("--resources", path)) == ["None"]
-    assert f"GET {address}dummy/ was not answered: [Errno 111] Connection refused; this is ignored" in lines_of.errors
 
 
 def test_a_file_of_resources_that_is_not_there_is_bad_usage(lines_of, tmp_path):

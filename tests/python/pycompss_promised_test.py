@@ -121,6 +121,15 @@ def test_what_cannot_be_asked_of_it_yet_is_an_error(lines_of):
                 ask()
             except AttributeError as error:
                 print(error)
+
+        # Nor what could not be made.
+        @task(returns=Account, on_failure="CANCEL_SUCCESSORS")
+        def failing():
+            raise ValueError("no account")
+
+        account = failing()
+        account.add(1)
+        print(compss_wait_on(account.total()), compss_wait_on(account))
         """
     ) == [
         f"'{name}' of the object that task '{task}' makes{reason} (compss_wait_on)"
@@ -130,23 +139,7 @@ def test_what_cannot_be_asked_of_it_yet_is_an_error(lines_of):
             ("add", "unnamed", NO_CLASS),
             ("bit_length", "number", NO_CLASS),
         )
-    ]
-
-
-def test_methods_of_an_object_that_could_not_be_made_do_not_run(lines_of):
-    assert lines_of(
-        """
-        begin.set()
-
-        @task(returns=Account, on_failure="CANCEL_SUCCESSORS")
-        def failing():
-            raise ValueError("no account")
-
-        account = failing()
-        account.add(1)
-        print(compss_wait_on(account.total()), compss_wait_on(account))
-        """
-    ) == ["None None"]
+    ] + ["None None"]
     assert "task 'failing' failed: ValueError: no account" in lines_of.errors
 
 
