@@ -113,35 +113,35 @@ test-refinement: build-tests ## The example refinement with random meshes and ra
 	@$(PYTHON) tests/refinement/random_meshes.py --build-dir build/release $(REFINEMENT_ARGS)
 
 test-nodes: build-tests ## One-sided communication between two nodes of this machine, with all its tests
-	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^rma_ranks_nodes$$'
+	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release --once -R '^rma_ranks_nodes$$'
 
 test-messages: build-tests ## Random programs of tasks and messages against plain MPI, 1500 for each library and number of ranks (MESSAGES_ROUNDS=300 in each of 5 turns)
 	@for turn in 1 2 3 4 5; do \
-	    DOVETAIL_TEST_ROUNDS=$(MESSAGES_ROUNDS) $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpi_random_' || exit 1; \
+	    DOVETAIL_TEST_ROUNDS=$(MESSAGES_ROUNDS) $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_mpi_random_' || exit 1; \
 	done
 
 test-checkpoints: build-tests ## Programs that write as known codes do, and parallel HDF5, staged under each MPI library, with all their tests
-	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_(programs|hdf5_order)_'
+	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_mpiio_(programs|hdf5_order)_'
 
 test-staged: build-tests ## Programs whose files are staged: 600 random ones against the same without, 100 that are killed, 40 with threads, and git
-	@DOVETAIL_TEST_LONG=1 DOVETAIL_TEST_RANDOM_PROGRAMS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_staging_(stress|programs)_test$$'
-	@DOVETAIL_TEST_RANDOM_PROGRAMS=200 DOVETAIL_TEST_KILLS=100 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_staging_(random_calls|kill)_test$$'
+	@DOVETAIL_TEST_LONG=1 DOVETAIL_TEST_RANDOM_PROGRAMS=40 $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_staging_(stress|programs)_test$$'
+	@DOVETAIL_TEST_RANDOM_PROGRAMS=200 DOVETAIL_TEST_KILLS=100 $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_staging_(random_calls|kill)_test$$'
 
 test-plans: build-tests ## Programs with plans that have anything in them, random calls with a plan, and very many files and processes, for some minutes
-	@DOVETAIL_TEST_ROUNDS=120 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
+	@DOVETAIL_TEST_ROUNDS=120 DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_prefetch_(plan_fuzz|random_calls|crowd)_test$$'
 
 test-cluster: build-tests ## Random programs on a cluster of Dask while its workers are killed, for some minutes
 	$(call setup,cluster)
-	@DOVETAIL_TEST_LONG=1 DOVETAIL_TEST_ROUNDS=20 $(PYTHON) scripts/run_tests.py build/release -R '^cluster$$'
+	@DOVETAIL_TEST_LONG=1 DOVETAIL_TEST_ROUNDS=20 $(PYTHON) scripts/run_tests.py build/release --once -R '^cluster$$'
 
 test-staging: build-tests ## Ranks with staged files, and those that recover them, are killed a thousand times, for half an hour (STAGING_TURNS=8 of 125 kills)
 	@for turn in $$(seq $(STAGING_TURNS)); do \
-	    DOVETAIL_TEST_ROUNDS=40 $(PYTHON) scripts/run_tests.py build/release -R '^interpose_mpiio_kills_' || exit 1; \
+	    DOVETAIL_TEST_ROUNDS=40 $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_mpiio_kills_' || exit 1; \
 	done
 
 test-install: build-tests ## The library alone, configured with everything off, and the package of Debian: programs find them
 	$(call setup,package)
-	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release -R '^package_(bare|debian)$$'
+	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release --once -R '^package_(bare|debian)$$'
 
 test-faults: build-tests ## A thousand faults of each kind under staged files of tasks and of programs, for half an hour (FAULTS=1000)
 	@DOVETAIL_TEST_ROUNDS=$(FAULTS) build/release/bin/staging_random_fault_test

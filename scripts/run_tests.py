@@ -1,8 +1,8 @@
 """Runs ctest in a build folder, with a watchdog, and ends with one plain line, `N passed, N failed`.
 
 Where at most three tests fail, they are run again, alone. One that passes then fails by chance or by the load of the machine:
-its first output is printed, and the last line names it. Under a sanitizer nothing is run again: a data race that was seen once
-is a fault.
+its first output is printed, and the last line names it. Nothing is run again where seldom means a fault: under a sanitizer, where
+a test with kills, faults or random programs has failed, and in the long runs (`--once`).
 
 Exit status: 0 when every test passed, at once or alone, or was skipped; 1 when one failed; 2 when none could be run.
 """
@@ -10,6 +10,7 @@ Exit status: 0 when every test passed, at once or alone, or was skipped; 1 when 
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from watchdog import Watchdog
 
 most_lines, most_columns = 40, 300
 most_again = 3
+looks_for_rare_faults = re.compile("crash|fault|fuzz|kill|power|random|recover|stress|torn")
 
 
 def fixed_addresses() -> list[str]:
@@ -46,9 +48,9 @@ def environment_of_tests() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
 
 
-def run(build: Path, *options: str) -> tuple[int, xml.etree.ElementTree.Element | None]:
+def run(build: Path, report_name: str, *options: str) -> tuple[int, xml.etree.ElementTree.Element | None]:
     """The status of ctest and its report of the tests that these options select; None, and a message, if it wrote none."""
-    report = (build / "test-report.xml").resolve()
+    report = (build / report_name).resolve()
     report.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error"]
     command += ["--output-junit", str(report), *options]
@@ -86,7 +88,7 @@ def main() -> int:
         print(f"{build} is not a configured build folder: `make test` makes it", file=sys.stderr)
         return 2
 
-    status, suite = run(build, "--parallel", str(os.cpu_count() or 1), *ctest_arguments)
+    status, suite = run(build, "test-report.xml", "--parallel", str(os.cpu_count() or 1), *ctest_arguments)
     if suite is None:
         return 2
     failed = failed_in(suite)
@@ -94,9 +96,11 @@ def main() -> int:
     passed = int(suite.get("tests", 0)) - len(failed) - skipped
     print_failures(failed)
     alone: list[str] = []
-    if 0 < len(failed) <= most_again and not arguments.once and not is_sanitized(build):
+    is_rare = any(looks_for_rare_faults.search(case.get("name", "")) for case in failed)
+    if 0 < len(failed) <= most_again and not (arguments.once or is_rare or is_sanitized(build)):
         print("\n--- once more, alone:", flush=True)
-        status, again = run(build, "--rerun-failed")
+        # Which tests: what failed alone, whatever the other options select.
+        status, again = run(build, "test-report-alone.xml", *ctest_arguments, "--rerun-failed", "--parallel", "1")
         if again is not None:
             still = {case.get("name") for case in failed_in(again)}
             alone = [name for case in failed if (name := case.get("name", "")) not in still]

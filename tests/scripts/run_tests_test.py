@@ -37,6 +37,13 @@ class RunTests(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         return [sys.executable, "-c", FIRST, f"{folder.name}/{name}"]
 
+    def seldom(self, name: str, every: int) -> list[str]:
+        """Each so many-th run passes."""
+        folder = tempfile.TemporaryDirectory(prefix="dovetail-run-tests-")
+        self.addCleanup(folder.cleanup)
+        counts = f"echo >>{folder.name}/{name}; test $(($(wc -l <{folder.name}/{name}) % {every})) -eq 0"
+        return ["sh", "-c", counts]
+
     def last_line(self, output: str) -> str:
         return output.rstrip().splitlines()[-1]
 
@@ -67,6 +74,16 @@ class RunTests(unittest.TestCase):
             status, output, started = self.run_tests(tests, cache, options)
             self.assertEqual((status, self.last_line(output)), (1, "1 passed, 1 failed"), output)
             self.assertEqual(len(started), 2)
+
+    def test_one_that_looks_for_rare_faults_is_not_run_again(self):
+        status, output, started = self.run_tests({"store_kill_test": self.once("kill"), "chance": self.once("chance")})
+        self.assertEqual((status, self.last_line(output)), (1, "0 passed, 2 failed"), output)
+        self.assertEqual(len(started), 2)
+
+    def test_the_options_of_ctest_hold_for_the_second_run(self):
+        options = ("--repeat", "until-fail:3", "-R", "chance")
+        status, output, _ = self.run_tests({"passes": ["true"], "chance": self.seldom("seldom", 2)}, options=options)
+        self.assertEqual((status, self.last_line(output)), (1, "0 passed, 1 failed"), output)
 
     def test_one_whose_program_is_missing_fails(self):
         status, output, _ = self.run_tests({"passes": ["true"], "missing": ["/nonexistent/program"]})
