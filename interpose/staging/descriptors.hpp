@@ -20,8 +20,8 @@ struct Description {
 };
 using DescriptionPointer = std::shared_ptr<Description>;
 
-/// What a descriptor leads to, for one call of one thread, which takes no signals meanwhile: a handler that jumps out of the call would leave the file
-/// open until the end of the process, and its log in the tier.
+/// What a descriptor leads to, for one call of one thread. The thread takes no signals meanwhile: a handler that jumped out of the call would leave this
+/// reference behind for ever. Once for the whole call, since each change of a thread's mask is a system call.
 class DescriptionInUse {
  public:
   DescriptionInUse() noexcept = default;
