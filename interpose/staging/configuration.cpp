@@ -121,6 +121,20 @@ const FileRule* Configuration::rule_for(const std::string& path) const {
   return found == rules_.end() || in_tier ? nullptr : &*found;
 }
 
+const dovetail::staging::TierSettings& tier_settings() {
+  static const auto* const read = [] {
+    const Within within;
+    try {
+      return new dovetail::staging::TierSettings(dovetail::staging::settings_from_environment());
+    } catch (const std::exception& failure) {
+      tell(failure.what());
+      libc::_exit(bad_input);
+      __builtin_unreachable();
+    }
+  }();
+  return *read;
+}
+
 const Configuration& configuration() {
   static const auto* const read = new Configuration(read_configuration());
   return *read;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file_names.hpp"
+#include "staging/tier_settings.hpp"
 
 namespace dovetail::interpose::staged {
 
@@ -55,5 +56,8 @@ class Configuration {
 /// That of this process, which `DOVETAIL_STAGING_CONFIGURATION` names: none, where it names none. It is read once. What is wrong with it is told, and ends the
 /// process with status 2.
 const Configuration& configuration();
+
+/// Budget and rate of the drains of this process, from the environment. As above. Asked for where something is staged or recovered.
+const dovetail::staging::TierSettings& tier_settings();
 
 }  // namespace dovetail::interpose::staged

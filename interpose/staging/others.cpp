@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
+#include "configuration.hpp"
 #include "listener.hpp"
 #include "staging/final_mark.hpp"
 #include "staging/log_generation.hpp"
@@ -32,7 +35,7 @@ Descriptor open_folder(const std::string& folder) {
 // Brings in what ended processes have left. Folders of processes that live.
 std::vector<std::string> recover_dead(const std::string& tier, const std::string& path, FileFailure& failure) {
   const Within within;
-  const dovetail::staging::TierLock lock = dovetail::staging::lock_tier(tier);
+  std::optional<dovetail::staging::TierLock> lock(dovetail::staging::lock_tier(tier));
   const dovetail::staging::FolderName name = dovetail::staging::folder_of(tier, path);
   if (name.failure.error == ENOENT) {
     return {};  // it has no name any more
@@ -42,11 +45,14 @@ std::vector<std::string> recover_dead(const std::string& tier, const std::string
     return {};
   }
   // A tier in which nothing can be made, and nothing was, keeps nobody from the file.
-  failure = lock.failure;
+  failure = lock->failure;
   if (failure) {
     return {};
   }
-  dovetail::staging::WriterRecovery found = dovetail::staging::recover_writers(name.folder);
+  dovetail::staging::TakenWriters taken = dovetail::staging::take_writers(name.folder, true);
+  lock.reset();  // openings of other files go on
+  std::vector<std::string> closing = std::move(taken.closing);
+  dovetail::staging::WriterRecovery found = dovetail::staging::recover_taken(std::move(taken), tier_settings());
   failure = std::move(found.failure);
   for (const std::string& folder : found.orphans) {
     tell(dovetail::staging::text_of_orphan(folder, path));
@@ -58,7 +64,8 @@ std::vector<std::string> recover_dead(const std::string& tier, const std::string
     std::string sentence = path;
     tell(sentence.append(" may lack what another user has staged in ").append(folder));
   }
-  return std::move(found.busy);
+  std::ranges::move(found.busy, std::back_inserter(closing));
+  return closing;
 }
 
 void tell_of(const FileFailure& failure, const std::string& path) {

@@ -87,6 +87,7 @@ int execute(const Call& call) noexcept {
   find_standard_error();
   begin_process();
   if (!configuration().is_empty()) {
+    tier_settings();  // what is wrong there ends the program before it has done anything
     pthread_atfork(before_fork, in_parent, in_child);
     at_quick_exit(before_end);
   }

@@ -133,7 +133,7 @@ void StagedFile::try_to_stage(int descriptor) {
     }
   }
   if (!failure) {
-    TieredFile::Opened opened = TieredFile::open(folder_, path_);
+    TieredFile::Opened opened = TieredFile::open(folder_, path_, tier_settings());
     failure = std::move(opened.failure);
     tier_ = std::move(opened.file);
   }
@@ -336,8 +336,7 @@ int StagedFile::give_up(const char* why) noexcept {
     }
     return failure.error;
   }
-  state_ = State::plain;
-  ++ends_;
+  end();
   if (why != nullptr) {
     tell(path_ + " is written through from now on, since " + why);
   }

@@ -143,8 +143,8 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   void (*const drained_)(const std::shared_ptr<StagedFile>&) noexcept;
   static inline constinit std::atomic<unsigned> ends_{0};
   UseLock use_;
-  // These change with `use_` held exclusively. The tier stays when the file is given up: closing its descriptor would end the record locks that the program
-  // has taken since. It goes before another opening of the file can have any.
+  // These change with `use_` held exclusively. The tier goes when the file is given up, and so before the program can have a record lock or a lease: its descriptor
+  // would refuse the one, and its end would end the other.
   std::atomic<State> state_ = State::fresh;
   std::unique_ptr<dovetail::staging::TieredFile> tier_;
   std::string folder_;

@@ -38,11 +38,7 @@ FileFailure make_folder(FileCalls& calls, const std::string& path) {
   } else if (errno != EEXIST) {
     return {.error = errno, .operation = "make", .path = path};
   }
-  // Also of one that was found: the process that made it may have been killed before this.
-  const std::string tier = path.substr(0, path.rfind('/') + 1);
-  const base::Descriptor above(::open(tier.empty() ? "." : tier.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const int error = above.get() < 0 ? errno : make_durable(calls, above.get(), false);
-  return error == 0 ? FileFailure{} : FileFailure{.error = error, .operation = "fsync", .path = tier};
+  return sync_name_of(calls, path);
 }
 
 std::string objection_to(const struct stat& status) {
@@ -88,6 +84,13 @@ OpenedFolder open_log_folder(FileCalls& calls, const std::string& path, bool mak
                                                         : take(opened.folder);
   }
   return opened;
+}
+
+FileFailure sync_name_of(FileCalls& calls, const std::string& path) {
+  const std::string tier = path.substr(0, path.rfind('/') + 1);
+  const base::Descriptor above(::open(tier.empty() ? "." : tier.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int error = above.get() < 0 ? errno : make_durable(calls, above.get(), false);
+  return error == 0 ? FileFailure{} : FileFailure{.error = error, .operation = "fsync", .path = tier};
 }
 
 FileFailure sync_names(FileCalls& calls, const LogFolder& folder) {

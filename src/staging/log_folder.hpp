@@ -22,8 +22,11 @@ struct OpenedFolder {
   FileFailure failure;  ///< `EBUSY`: another process has it. `EPERM`: others could write into it.
 };
 
-/// `make`: if there is none, for this user alone. It must be a folder of this user's, which no other may change, and no symbolic link.
+/// `make`: if there is none, for this user alone; its name is durable then. It must be a folder of this user's, which no other may change, and no symbolic link.
 OpenedFolder open_log_folder(FileCalls& calls, const std::string& path, bool make);
+
+/// Makes the name of the folder itself durable: the process that made it may have been killed before that. Blocks.
+FileFailure sync_name_of(FileCalls& calls, const std::string& path);
 
 /// Makes the names in it durable. Blocks.
 FileFailure sync_names(FileCalls& calls, const LogFolder& folder);

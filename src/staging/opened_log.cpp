@@ -54,15 +54,8 @@ bool OpenedLog::has_changes() const noexcept {
                              [](const ReplayedRecord& each) { return changes_file(each.header.kind); });
 }
 
-OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement& expected) {
-  OpenedLog opened;
-  OpenedFolder taken = open_log_folder(calls, folder, true);
-  opened.folder = std::move(taken.folder);
-  opened.failure = std::move(taken.failure);
-  if (opened.failure) {
-    return opened;
-  }
-  calls.remove(opened.folder.descriptor.get(), closed_name);  // of a process that has ended
+OpenedLog open_log(FileCalls& calls, LogFolder folder, const Placement& expected) {
+  OpenedLog opened{.folder = std::move(folder), .placement = {}, .found = {}, .replayed = {}, .failure = {}};
   const std::vector<std::uint32_t> numbers = segment_numbers(opened.folder, opened.failure);
   if (!opened.failure) {
     opened.failure = take_placement(calls, expected, !numbers.empty(), opened);

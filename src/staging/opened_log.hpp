@@ -27,9 +27,9 @@ struct OpenedLog {
   bool has_changes() const noexcept;
 };
 
-/// Locks the folder, and reads the placement but no segment. `expected`: the file that the log must belong to; its `log` is chosen here if there is none yet, and
-/// its generation is not looked at. Removes what is left of a log that was discarded. @throws std::bad_alloc
-OpenedLog open_log(FileCalls& calls, const std::string& folder, const Placement& expected);
+/// Reads the placement but no segment. `folder`: locked by `open_log_folder`. `expected`: the file that the log must belong to; its `log` is chosen here if there is
+/// none yet, and its generation is not looked at. Removes what is left of a log that was discarded. @throws std::bad_alloc
+OpenedLog open_log(FileCalls& calls, LogFolder folder, const Placement& expected);
 
 /// Whether all in the log is in the final file, as its newest segment says. No other one is read, however many there are. False also where that cannot be
 /// read. @throws std::bad_alloc

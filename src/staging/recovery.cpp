@@ -1,6 +1,7 @@
 #include "staging/recovery.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,11 +20,8 @@ namespace dovetail::staging {
 namespace {
 
 // A process was killed before it had put anything into the folder, or after it had taken all out of it.
-FileFailure remove_empty(FileCalls& calls, const std::string& path) {
-  OpenedFolder opened = open_log_folder(calls, path, false);
-  if (opened.failure) {
-    return opened.failure.error == ENOENT ? FileFailure{} : std::move(opened.failure);
-  }
+FileFailure remove_empty(FileCalls& calls, const OpenedFolder& opened) {
+  const std::string& path = opened.folder.path;
   FileFailure failure;
   if (is_discarded(opened.folder)) {
     failure = remove_segments(calls, opened.folder);
@@ -65,15 +63,39 @@ void forget_log(FileCalls& calls, const std::string& folder, const std::optional
 
 }  // namespace
 
+OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls) {
+  OpenedFolder taken = open_log_folder(calls, folder, false);
+  if (!taken.failure && ::faccessat(taken.folder.descriptor.get(), placement_name, F_OK, 0) == 0) {
+    // If the tier has no space for it, another opening is refused in place of waiting.
+    const base::Descriptor mark(calls.open(taken.folder.descriptor.get(), closed_name, O_WRONLY | O_CREAT));
+  }
+  return taken;
+}
+
 Recovery recover(const std::string& folder, const TierSettings& settings) {
-  const FoundPlacement found = read_placement(folder);
-  if (!found.placement) {
-    return {.failure = found.failure ? found.failure : remove_empty(*settings.calls, folder)};
+  return recover(take_to_recover(folder, *settings.calls), settings);
+}
+
+Recovery recover(OpenedFolder taken, const TierSettings& settings) {
+  if (taken.failure) {
+    return {.failure = taken.failure.error == ENOENT ? FileFailure{} : std::move(taken.failure)};
+  }
+  const std::string folder = taken.folder.path;
+  FoundPlacement found = read_placement(folder);
+  if (!found.failure && !found.placement) {
+    found.failure = remove_empty(*settings.calls, taken);
+    return {.failure = std::move(found.failure)};
+  }
+  if (!found.failure) {
+    found.failure = sync_name_of(*settings.calls, folder);
+  }
+  if (found.failure) {
+    return {.failure = std::move(found.failure)};
   }
   TierSettings own = settings;
   own.only_what_is_left = true;
   own.shared = !is_of_one_process(folder, found.placement->generation);
-  TieredFile::Opened opened = TieredFile::open(folder, found.placement->final_path, own);
+  TieredFile::Opened opened = TieredFile::open(std::move(taken), found.placement->final_path, own);
   Recovery result{.failure = std::move(opened.failure),
                   .is_superseded = opened.is_superseded,
                   .elsewhere = std::move(opened.elsewhere)};
@@ -86,13 +108,13 @@ Recovery recover(const std::string& folder, const TierSettings& settings) {
 }
 
 FileFailure discard(const std::string& folder, FileCalls& calls) {
-  FoundPlacement found = read_placement(folder);
-  if (!found.failure && !found.placement) {
-    return remove_empty(calls, folder);
-  }
   OpenedFolder opened = open_log_folder(calls, folder, false);
   if (opened.failure) {
-    return std::move(opened.failure);
+    return opened.failure.error == ENOENT ? FileFailure{} : std::move(opened.failure);
+  }
+  FoundPlacement found = read_placement(folder);
+  if (!found.failure && !found.placement) {
+    return remove_empty(calls, opened);
   }
   // From then on nothing of it counts, in whatever order its segments go.
   FileFailure failure = discard_placement(calls, opened.folder);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "staging/file_failure.hpp"
+#include "staging/log_folder.hpp"
 #include "staging/tiered_file.hpp"
 
 namespace dovetail::staging {
@@ -19,6 +20,10 @@ struct Recovery {
 /// file. A folder that is not there, or has nothing of a log in it, is no failure. Whether others have changed the size of the file is known from the
 /// placement, not from `settings`. Blocks. From any thread. @throws std::bad_alloc
 Recovery recover(const std::string& folder, const TierSettings& settings = {});
+/// The same of a folder that `take_to_recover` has locked. It needs no other lock than that.
+Recovery recover(OpenedFolder taken, const TierSettings& settings);
+/// Locks a folder whose process has ended (`EBUSY`: it has not), and marks it, so that whoever looks for what others have left waits for the recovery.
+OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls);
 
 /// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, nothing of the log comes back: whoever
 /// opens the folder next finishes it. Blocks. From any thread. @throws std::bad_alloc

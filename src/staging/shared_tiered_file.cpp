@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -58,44 +59,85 @@ void tell_of(const std::vector<StagedTier>& elsewhere, const std::string& path) 
   }
 }
 
+struct TakenTier {
+  TakenWriters ranks;
+  OpenedFolder own;
+  std::string awaited;  // a folder whose process will let it go; empty: both are taken
+  FileFailure failure;
+};
+
+// While it is done, others in the tier wait: it reads no log. `is_superseded`: the folder of the file has a log that stays there.
+TakenTier take_tier(const std::string& tier, const FolderName& name, bool is_superseded, FileCalls& calls) {
+  TakenTier taken;
+  const TierLock lock = lock_tier(tier);
+  taken.failure = lock.failure;
+  if (taken.failure) {
+    return taken;
+  }
+  taken.ranks = take_writers(name.folder, false, calls);
+  taken.failure = taken.ranks.others.failure;
+  const std::vector<std::string>& busy = taken.ranks.others.busy;
+  if (!taken.failure && !busy.empty()) {
+    taken.failure = {.error = EBUSY,
+                     .operation = "stage",
+                     .path = name.final_path,
+                     .why = "another process stages it in " + busy.front()};
+  }
+  if (!taken.failure && !taken.ranks.closing.empty()) {
+    taken.awaited = taken.ranks.closing.front();
+    return taken;
+  }
+  const std::string folder =
+      taken.failure || !is_superseded ? name.folder : next_writer_folder(name.folder, taken.failure);
+  if (taken.failure) {
+    return taken;
+  }
+  taken.own = open_log_folder(calls, folder, true);
+  if (taken.own.failure.error == EBUSY) {
+    taken.awaited = folder;
+  }
+  return taken;
+}
+
 // First what the ranks of a killed job have left: the log of this process, if it has left one, is newer. One that was superseded stays where it is, and the
 // file gets another log.
 TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const TierSettings& settings) {
-  const TierLock lock = lock_tier(tier);
-  TieredFile::Opened opened;
-  opened.failure = lock.failure;
-  if (opened.failure) {
-    return opened;
+  for (bool is_superseded = false;;) {
+    TakenTier taken = take_tier(tier, name, is_superseded, *settings.calls);
+    if (!taken.awaited.empty()) {
+      FileFailure busy = std::move(taken.own.failure);
+      const std::string awaited = std::move(taken.awaited);
+      taken = {};  // who is waited for never waits for this process
+      if (wait_if_closed(awaited)) {
+        continue;
+      }
+      return {.file = nullptr, .failure = std::move(busy)};
+    }
+    WriterRecovery recovery = recover_taken(std::move(taken.ranks), settings);
+    tell_of(recovery, name.final_path);
+    FileFailure failure = taken.failure ? std::move(taken.failure) : std::move(recovery.failure);
+    if (failure) {
+      return {.file = nullptr, .failure = std::move(failure)};
+    }
+    std::string folder = taken.own.folder.path;
+    TieredFile::Opened opened = TieredFile::open(std::move(taken.own), name.final_path, settings);
+    if (!opened.is_superseded || is_superseded) {
+      name.folder = std::move(folder);
+      tell_of(opened.elsewhere, name.final_path);
+      return opened;
+    }
+    tell(text_of_superseded(folder, name.final_path));
+    is_superseded = true;
   }
-  WriterRecovery recovery = recover_ranks(name.folder, settings);
-  tell_of(recovery, name.final_path);
-  opened.failure = std::move(recovery.failure);
-  if (!opened.failure && !recovery.busy.empty()) {
-    opened.failure = {.error = EBUSY,
-                      .operation = "stage",
-                      .path = name.final_path,
-                      .why = "another process stages it in " + recovery.busy.front()};
-  }
-  if (opened.failure) {
-    return opened;
-  }
-  opened = TieredFile::open(name.folder, name.final_path, settings);
-  if (opened.is_superseded) {
-    tell(text_of_superseded(name.folder, name.final_path));
-    FileFailure failure;
-    name.folder = next_writer_folder(name.folder, failure);
-    opened = failure ? TieredFile::Opened{.file = nullptr, .failure = std::move(failure)}
-                     : TieredFile::open(name.folder, name.final_path, settings);
-  }
-  tell_of(opened.elsewhere, name.final_path);
-  return opened;
 }
 
 }  // namespace
 
 struct SharedTieredFile::OpenFiles {
   base::Mutex mutex;
+  base::ConditionVariable opened;
   std::map<Identity, std::weak_ptr<SharedTieredFile>> files GUARDED_BY(mutex);
+  std::set<Identity> opening GUARDED_BY(mutex);  // a thread reads its log, or what was left of it
   BackgroundDrain drain{most_drains_at_once};
 
   // Never destroyed: what is on the tier when the process ends is found by the next opening. The child of a fork begins anew: what its parent has
@@ -136,9 +178,11 @@ SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const s
   const Identity identity{status.st_dev, status.st_ino};
   std::shared_ptr<SharedTieredFile> file;  // the last share must not go while the lock is held
   OpenFiles& all = OpenFiles::of_process();
-  const base::LockGuard lock(all.mutex);
-  std::weak_ptr<SharedTieredFile>& place = all.files[identity];
-  file = place.lock();
+  base::UniqueLock lock(all.mutex);
+  while (all.opening.contains(identity)) {
+    all.opened.wait(lock);
+  }
+  file = all.files[identity].lock();
   if (file != nullptr && !file->is_finished_) {
     if (file_folder(file->folder_) != name.folder) {
       return {
@@ -155,13 +199,23 @@ SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const s
     ++file->openings_;
     return {file, {}};
   }
-  TieredFile::Opened opened = open_tiered(tier, name, settings);
+  all.opening.insert(identity);
+  lock.unlock();
+  TieredFile::Opened opened;
+  try {
+    opened = open_tiered(tier, name, settings);
+  } catch (const std::exception&) {
+    opened.failure = {.error = ENOMEM, .operation = "stage", .path = name.final_path};
+  }
+  lock.lock();
+  all.opening.erase(identity);
+  all.opened.notify_all();
   if (opened.failure) {
     return {nullptr, std::move(opened.failure)};
   }
   file.reset(new SharedTieredFile(identity, std::move(name.folder), std::move(name.final_path), std::move(opened.file),
                                   settings.segment_bytes));
-  place = file;
+  all.files[identity] = file;
   file->openings_ = 1;
   return {file, {}};
 }

@@ -4,7 +4,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "base/descriptor.hpp"
@@ -15,38 +17,55 @@
 namespace dovetail::staging {
 namespace {
 
-// Its process drains it in the background. Returns when that has ended, or failed.
+bool is_closed(const std::string& folder) { return ::access((folder + "/" + closed_name).c_str(), F_OK) == 0; }
+
+}  // namespace
+
 bool wait_if_closed(const std::string& folder) {
   const base::Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (opened.get() < 0 || ::faccessat(opened.get(), closed_name, F_OK, 0) != 0) {
-    return false;
+  if (opened.get() < 0) {
+    return errno == ENOENT;
   }
-  return lock_file(opened.get(), LOCK_SH) == 0;
+  return ::faccessat(opened.get(), closed_name, F_OK, 0) == 0 && lock_file(opened.get(), LOCK_SH) == 0;
 }
 
-WriterRecovery recover_folders(const std::string& folder, bool also_alone, const TierSettings& settings) {
-  WriterRecovery result;
-  for (const std::string& each : writer_folders(folder, result.failure)) {
+TakenWriters take_writers(const std::string& folder, bool also_alone, FileCalls& calls) {
+  TakenWriters result;
+  for (const std::string& each : writer_folders(folder, result.others.failure)) {
     if (each == folder && !also_alone) {
       continue;
     }
     if (!is_of_this_user(each)) {
-      result.foreign.push_back(each);
+      result.others.foreign.push_back(each);
       continue;
     }
-    Recovery recovered = recover(each, settings);
-    if (recovered.failure.error == EBUSY && wait_if_closed(each)) {
-      recovered = recover(each, settings);
+    OpenedFolder taken = take_to_recover(each, calls);
+    const int error = taken.failure.error;
+    if (error == 0) {
+      result.dead.push_back(std::move(taken));
+    } else if (error == EBUSY && ::access(each.c_str(), F_OK) != 0) {
+      continue;  // its process has just removed it
+    } else if (error == EBUSY) {
+      (is_closed(each) ? result.closing : result.others.busy).push_back(each);
+    } else if (error != ENOENT && !result.others.failure) {
+      result.others.failure = std::move(taken.failure);
     }
+  }
+  return result;
+}
+
+WriterRecovery recover_taken(TakenWriters taken, const TierSettings& settings) {
+  WriterRecovery result = std::move(taken.others);
+  for (OpenedFolder& each : taken.dead) {
+    const std::string folder = each.folder.path;
+    Recovery recovered = recover(std::move(each), settings);
     const int error = recovered.failure.error;
     if (error == 0 && recovered.had_something) {
-      result.recovered.push_back(each);
+      result.recovered.push_back(folder);
     } else if (recovered.is_superseded) {
-      result.superseded.push_back(each);
+      result.superseded.push_back(folder);
     } else if (error == ESTALE || error == ENOENT) {
-      result.orphans.push_back(each);
-    } else if (error == EBUSY) {
-      result.busy.push_back(each);
+      result.orphans.push_back(folder);
     } else if (error != 0 && !result.failure) {
       result.failure = std::move(recovered.failure);
     }
@@ -54,14 +73,17 @@ WriterRecovery recover_folders(const std::string& folder, bool also_alone, const
   return result;
 }
 
-}  // namespace
-
 WriterRecovery recover_writers(const std::string& folder, const TierSettings& settings) {
-  return recover_folders(folder, true, settings);
-}
-
-WriterRecovery recover_ranks(const std::string& folder, const TierSettings& settings) {
-  return recover_folders(folder, false, settings);
+  TakenWriters taken = take_writers(folder, true, *settings.calls);
+  if (!taken.closing.empty()) {
+    taken.dead.clear();
+    for (const std::string& each : taken.closing) {
+      wait_if_closed(each);
+    }
+    taken = take_writers(folder, true, *settings.calls);
+  }
+  std::ranges::move(taken.closing, std::back_inserter(taken.others.busy));
+  return recover_taken(std::move(taken), settings);
 }
 
 std::string text_of_recovered(const std::string& folder, const std::string& path) {

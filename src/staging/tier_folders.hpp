@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "staging/file_calls.hpp"
 #include "staging/file_failure.hpp"
+#include "staging/log_folder.hpp"
 #include "staging/tier_lock.hpp"
 #include "staging/tiered_file.hpp"
 #include "staging/writer_folders.hpp"
@@ -20,11 +22,24 @@ struct WriterRecovery {
   std::vector<std::string> busy;        ///< Of living processes.
   std::vector<std::string> superseded;  ///< Others have opened the file for writing since. They are as they were.
 };
-/// Brings what ended processes have left of the file into it, and removes their folders. Those of living processes are left alone, unless the program has closed the
-/// file: it waits for their drains. The caller has the `TierLock`. Blocks. From any thread. @throws std::bad_alloc
+/// What the folders of a file are, found while the caller had the `TierLock`.
+struct TakenWriters {
+  std::vector<OpenedFolder>
+      dead;  ///< Of ended processes, and locked: as long as this lives, no other process takes them.
+  std::vector<std::string> closing;  ///< Of processes that drain them now, and will let them go.
+  WriterRecovery others;             ///< Folders that are left alone.
+};
+/// Locks the folders of ended processes. The caller has the `TierLock`, and may let it go before it recovers them. @param also_alone with the folder of a process
+/// that writes alone @throws std::bad_alloc
+TakenWriters take_writers(const std::string& folder, bool also_alone, FileCalls& calls = FileCalls::system());
+/// Brings what is in them into the file, and removes the folders. Blocks. From any thread. @throws std::bad_alloc
+WriterRecovery recover_taken(TakenWriters taken, const TierSettings& settings = {});
+/// Returns when the process that drains the folder, if there is one, has let it go. The caller has neither the `TierLock` nor a folder of the file. False: its
+/// process has not said that it will.
+bool wait_if_closed(const std::string& folder);
+/// All of it while the caller has the `TierLock`: other openings in the tier wait. Those of living processes are left alone, unless the program has closed the
+/// file: it waits for their drains. Blocks. From any thread. @throws std::bad_alloc
 WriterRecovery recover_writers(const std::string& folder, const TierSettings& settings = {});
-/// The same, without the folder of a process that writes alone.
-WriterRecovery recover_ranks(const std::string& folder, const TierSettings& settings = {});
 
 /// What a user has to know of a folder that was recovered or is left alone, and of a tier that has what is not seen here.
 std::string text_of_recovered(const std::string& folder, const std::string& path);

@@ -17,28 +17,6 @@
 namespace dovetail::staging {
 namespace {
 
-struct OpenedFinal {
-  base::Descriptor descriptor{-1};
-  FileIdentity identity;
-  FileFailure failure;
-};
-
-OpenedFinal open_final(const std::string& path) {
-  OpenedFinal opened;
-  opened.descriptor = base::Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat status{};
-  if (opened.descriptor.get() < 0 || ::fstat(opened.descriptor.get(), &status) != 0) {
-    opened.failure = {.error = errno, .operation = "open", .path = path};
-    return opened;
-  }
-  if (!S_ISREG(status.st_mode)) {
-    opened.failure = {.error = EINVAL, .operation = "stage", .path = path, .why = "it is not a regular file"};
-    return opened;
-  }
-  opened.identity = identity_of(opened.descriptor.get(), path, opened.failure);
-  return opened;
-}
-
 bool is_full(const FileFailure& failure) noexcept { return failure.error == ENOSPC || failure.error == EDQUOT; }
 
 // What was written into a file that has no name any more is gone with the last descriptor of it. Where it has another name, a program has renamed it.
@@ -60,23 +38,58 @@ FileFailure objection_to_name(const FinalFile& file) {
 
 }  // namespace
 
+TieredFile::Final TieredFile::open_final(const std::string& folder, const std::string& path) {
+  Final opened;
+  if (!path.starts_with('/') || !folder.starts_with('/') || folder.ends_with('/')) {
+    opened.failure = {.error = EINVAL,
+                      .operation = "stage",
+                      .path = path.starts_with('/') ? folder : path,
+                      .why = "the path must be absolute, and that of a folder without a slash at its end"};
+    return opened;
+  }
+  opened.descriptor = base::Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status{};
+  if (opened.descriptor.get() < 0 || ::fstat(opened.descriptor.get(), &status) != 0) {
+    opened.failure = {.error = errno, .operation = "open", .path = path};
+    return opened;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    opened.failure = {.error = EINVAL, .operation = "stage", .path = path, .why = "it is not a regular file"};
+    return opened;
+  }
+  opened.identity = identity_of(opened.descriptor.get(), path, opened.failure);
+  return opened;
+}
+
 TieredFile::Opened TieredFile::open(const std::string& folder, const std::string& final_path,
                                     const TierSettings& settings) {
-  if (!final_path.starts_with('/') || !folder.starts_with('/') || folder.ends_with('/')) {
-    const bool is_folder = final_path.starts_with('/');
-    return {nullptr,
-            {.error = EINVAL,
-             .operation = "stage",
-             .path = is_folder ? folder : final_path,
-             .why = "the path must be absolute, and that of a folder without a slash at its end"}};
-  }
-  OpenedFinal final_file = open_final(final_path);
+  Final final_file = open_final(folder, final_path);
   if (final_file.failure) {
     return {nullptr, std::move(final_file.failure)};
   }
+  return open_on(std::move(final_file), open_log_folder(*settings.calls, folder, true), final_path, settings);
+}
+
+TieredFile::Opened TieredFile::open(OpenedFolder taken, const std::string& final_path, const TierSettings& settings) {
+  Final final_file = open_final(taken.folder.path, final_path);
+  if (final_file.failure) {
+    return {nullptr, std::move(final_file.failure)};
+  }
+  return open_on(std::move(final_file), std::move(taken), final_path, settings);
+}
+
+TieredFile::Opened TieredFile::open_on(Final final_file, OpenedFolder taken, const std::string& final_path,
+                                       const TierSettings& settings) {
+  if (taken.failure) {
+    return {nullptr, std::move(taken.failure)};
+  }
   FileCalls& calls = *settings.calls;
   const MarkedFile marked{.calls = calls, .descriptor = final_file.descriptor.get(), .path = final_path};
-  OpenedLog log = open_log(calls, folder, {.final_path = final_path, .final_file = final_file.identity});
+  if (!settings.only_what_is_left) {
+    calls.remove(taken.folder.descriptor.get(), closed_name);  // of a process that has ended
+  }
+  OpenedLog log =
+      open_log(calls, std::move(taken.folder), {.final_path = final_path, .final_file = final_file.identity});
   SettledGeneration settled;
   if (!log.failure && log.is_placed && !settings.over_newer) {
     settled = refuse_superseded(marked, log);

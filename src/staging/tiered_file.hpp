@@ -41,6 +41,8 @@ class TieredFile {
   /// @param folder in the tier; made if it does not exist, for this user alone. What is in it is read and checked.
   /// @param final_path a regular file that exists; absolute, without symbolic links
   static Opened open(const std::string& folder, const std::string& final_path, const TierSettings& settings = {});
+  /// The same of a folder that the caller has locked: a look for what others have left finds it taken before its log is read. It is let go after a failure.
+  static Opened open(OpenedFolder taken, const std::string& final_path, const TierSettings& settings = {});
   /// Leaves the log as it is.
   ~TieredFile() = default;
   TieredFile(const TieredFile&) = delete;
@@ -114,6 +116,14 @@ class TieredFile {
     std::vector<Part> parts;
     std::uint64_t final_bytes = 0;  // that count of the final file
   };
+  struct Final {
+    base::Descriptor descriptor{-1};
+    FileIdentity identity;
+    FileFailure failure;
+  };
+  static Final open_final(const std::string& folder, const std::string& path);
+  static Opened open_on(Final final_file, OpenedFolder taken, const std::string& final_path,
+                        const TierSettings& settings);
   TieredFile(base::Descriptor final_file, const std::string& final_path, OpenedLog log, const TierSettings& settings,
              StagedContents contents);
   std::uint64_t size_now() const REQUIRES(mutex_);

@@ -115,6 +115,33 @@ class Processes(Case):
             self.assertEqual(self.file.read_bytes(), b"first")
             self.assertEqual(self.logs(), [])
 
+    def test_a_recovery_holds_up_no_other_file(self):
+        megabytes = 64
+        left = "import os,sys;f=os.open(sys.argv[1],os.O_WRONLY|os.O_CREAT)\n"
+        left += f"for i in range({megabytes}):os.write(f,b'x'*1000000)\nprint(flush=True);sys.stdin.readline()"
+        writer = self.started(sys.executable, "-c", left, self.file)
+        self.say(writer, b"\n")
+        writer.kill()
+        writer.wait()
+        # So that it does not end by itself.
+        recovery = self.started("env", "DOVETAIL_DRAIN_BANDWIDTH=1", "cat", self.file)
+        while self.file.stat().st_size == 0:
+            self.assertIsNone(recovery.poll())
+        other = self.folder / "other"
+        done = self.staged(sys.executable, "-c", WRITES, other, input=b"\n\n")
+        self.assertEqual((done.returncode, other.read_bytes()), (0, b"first second"), done.stderr)
+        self.assertIsNone(recovery.poll())
+        recovery.kill()
+        recovery.wait()
+        self.assertEqual(len(self.staged("cat", self.file).stdout), megabytes * 1_000_000)
+        self.assertEqual(self.logs(), [])
+
+    def test_what_is_wrong_with_the_rate_of_drains_is_told(self):
+        environment = dict(self.environment(), DOVETAIL_DRAIN_BANDWIDTH="fast")
+        done = self.plain("true", env=environment)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"DOVETAIL_DRAIN_BANDWIDTH", done.stderr)
+
     def test_two_processes_append_at_once(self):
         program = "import os,sys\nfor i in range(300):\n f=os.open(sys.argv[1],os.O_WRONLY|os.O_APPEND|os.O_CREAT,0o644)\n os.write(f,sys.argv[2].encode()+b'\\n')\n i%3 or os.close(f)"
         both = [self.started(sys.executable, "-c", program, self.file, word) for word in ("one", "other")]
