@@ -159,13 +159,13 @@ bool is_discarded(const LogFolder& folder) {
 
 FileFailure remove_placement(FileCalls& calls, const LogFolder& folder, bool keeps_folder) {
   calls.remove(folder.descriptor.get(), discarded_placement_name);
-  calls.remove(folder.descriptor.get(), closed_name);
   calls.remove(folder.descriptor.get(), new_placement_name);
   const int result = calls.remove(folder.descriptor.get(), placement_name);
   if (result != 0 && result != -ENOENT) {
     return {.error = -result, .operation = "remove", .path = folder.path + "/" + placement_name};
   }
   calls.reached(CrashPoint::placement_removed);
+  calls.remove(folder.descriptor.get(), closed_name);  // last: who finds the folder taken waits for its end
   return keeps_folder ? FileFailure{} : remove_log_folder(calls, folder);
 }
 

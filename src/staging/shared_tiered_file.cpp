@@ -66,6 +66,10 @@ struct TakenTier {
   FileFailure failure;
 };
 
+FileFailure staged_by_other(const std::string& path, const std::string& folder) {
+  return {.error = EBUSY, .operation = "stage", .path = path, .why = "another process stages it in " + folder};
+}
+
 // While it is done, others in the tier wait: it reads no log. `is_superseded`: the folder of the file has a log that stays there.
 TakenTier take_tier(const std::string& tier, const FolderName& name, bool is_superseded, FileCalls& calls) {
   TakenTier taken;
@@ -78,10 +82,7 @@ TakenTier take_tier(const std::string& tier, const FolderName& name, bool is_sup
   taken.failure = taken.ranks.others.failure;
   const std::vector<std::string>& busy = taken.ranks.others.busy;
   if (!taken.failure && !busy.empty()) {
-    taken.failure = {.error = EBUSY,
-                     .operation = "stage",
-                     .path = name.final_path,
-                     .why = "another process stages it in " + busy.front()};
+    taken.failure = staged_by_other(name.final_path, busy.front());
   }
   if (!taken.failure && !taken.ranks.closing.empty()) {
     taken.awaited = taken.ranks.closing.front();
@@ -105,13 +106,12 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
   for (bool is_superseded = false;;) {
     TakenTier taken = take_tier(tier, name, is_superseded, *settings.calls);
     if (!taken.awaited.empty()) {
-      FileFailure busy = std::move(taken.own.failure);
       const std::string awaited = std::move(taken.awaited);
       taken = {};  // who is waited for never waits for this process
-      if (wait_if_closed(awaited)) {
+      if (wait_if_closed(awaited) || ::access(awaited.c_str(), F_OK) != 0) {
         continue;
       }
-      return {.file = nullptr, .failure = std::move(busy)};
+      return {.file = nullptr, .failure = staged_by_other(name.final_path, awaited)};
     }
     WriterRecovery recovery = recover_taken(std::move(taken.ranks), settings);
     tell_of(recovery, name.final_path);
