@@ -32,8 +32,14 @@ Descriptor open_folder(const std::string& folder) {
   return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Brings in what ended processes have left. Folders of processes that live.
-std::vector<std::string> recover_dead(const std::string& tier, const std::string& path, FileFailure& failure) {
+// Folders of processes that live.
+struct Living {
+  std::vector<std::string> closing;  // they bring it in, and let the folders go without being asked
+  std::vector<std::string> busy;
+};
+
+// Brings in what ended processes have left.
+Living recover_dead(const std::string& tier, const std::string& path, FileFailure& failure) {
   const Within within;
   std::optional<dovetail::staging::TierLock> lock(dovetail::staging::lock_tier(tier));
   const dovetail::staging::FolderName name = dovetail::staging::folder_of(tier, path);
@@ -51,7 +57,7 @@ std::vector<std::string> recover_dead(const std::string& tier, const std::string
   }
   dovetail::staging::TakenWriters taken = dovetail::staging::take_writers(name.folder, true);
   lock.reset();  // openings of other files go on
-  std::vector<std::string> closing = std::move(taken.closing);
+  Living living{.closing = std::move(taken.closing), .busy = {}};
   dovetail::staging::WriterRecovery found = dovetail::staging::recover_taken(std::move(taken), tier_settings());
   failure = std::move(found.failure);
   for (const std::string& folder : found.orphans) {
@@ -64,8 +70,8 @@ std::vector<std::string> recover_dead(const std::string& tier, const std::string
     std::string sentence = path;
     tell(sentence.append(" may lack what another user has staged in ").append(folder));
   }
-  std::ranges::move(found.busy, std::back_inserter(closing));
-  return closing;
+  living.busy = std::move(found.busy);
+  return living;
 }
 
 void tell_of(const FileFailure& failure, const std::string& path) {
@@ -101,11 +107,12 @@ int settle_others(const std::string& tier, const std::string& path, ino_t inode)
   try {
     for (;;) {
       FileFailure failure;
-      std::vector<std::string> living = recover_dead(tier, path, failure);
+      auto [closing, living] = recover_dead(tier, path, failure);
       if (failure) {
         tell_of(failure, path);
         return failure.error;
       }
+      std::ranges::move(closing, std::back_inserter(living));
       std::erase_if(living, [&](const std::string& folder) { return is_of_other_file(folder, inode); });
       if (living.empty()) {
         return 0;
@@ -150,10 +157,18 @@ int settle_elsewhere(const std::string& tier, const std::string& path, int descr
 
 void settle_ended(const std::string& tier, const std::string& path) noexcept {
   try {
-    FileFailure failure;
-    recover_dead(tier, path, failure);
-    if (failure) {
-      tell_of(failure, path);
+    for (;;) {
+      FileFailure failure;
+      const Living living = recover_dead(tier, path, failure);
+      if (failure) {
+        tell_of(failure, path);
+      }
+      if (failure || living.closing.empty()) {
+        return;
+      }
+      for (const std::string& folder : living.closing) {
+        wait_for(folder);  // also after a signal handler: a removal does not fail with EINTR
+      }
     }
   } catch (const std::exception&) {
     tell("there is no memory to look for what was staged of " + path);

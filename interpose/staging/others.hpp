@@ -15,7 +15,8 @@ int settle_others(const std::string& tier, const std::string& path, ino_t inode)
 /// What is staged of it in other tiers: for a program that writes it counts no more, and is never drained over what is written now. A program that reads is told of it.
 /// 0, or an errno. @param descriptor of the file
 int settle_elsewhere(const std::string& tier, const std::string& path, int descriptor, bool writes) noexcept;
-/// Only the first part of `settle_others`.
+/// Brings in what ended processes have left of it, and waits for others that do. Those that stage it are not asked. Blocks. Any thread, which is not within the
+/// library.
 void settle_ended(const std::string& tier, const std::string& path) noexcept;
 
 }  // namespace dovetail::interpose::staged

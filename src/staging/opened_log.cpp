@@ -54,6 +54,14 @@ bool OpenedLog::has_changes() const noexcept {
                              [](const ReplayedRecord& each) { return changes_file(each.header.kind); });
 }
 
+OpenedFolder take_to_write(FileCalls& calls, const std::string& folder) {
+  OpenedFolder taken = open_log_folder(calls, folder, true);
+  if (!taken.failure) {
+    calls.remove(taken.folder.descriptor.get(), closed_name);
+  }
+  return taken;
+}
+
 OpenedLog open_log(FileCalls& calls, LogFolder folder, const Placement& expected) {
   OpenedLog opened{.folder = std::move(folder), .placement = {}, .found = {}, .replayed = {}, .failure = {}};
   const std::vector<std::uint32_t> numbers = segment_numbers(opened.folder, opened.failure);

@@ -65,7 +65,8 @@ void forget_log(FileCalls& calls, const std::string& folder, const std::optional
 
 OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls) {
   OpenedFolder taken = open_log_folder(calls, folder, false);
-  if (!taken.failure && ::faccessat(taken.folder.descriptor.get(), placement_name, F_OK, 0) == 0) {
+  // A user may have named another folder.
+  if (!taken.failure && is_name_of_log(folder)) {
     // If the tier has no space for it, another opening is refused in place of waiting.
     const base::Descriptor mark(calls.open(taken.folder.descriptor.get(), closed_name, O_WRONLY | O_CREAT));
   }

@@ -22,7 +22,7 @@ struct Recovery {
 Recovery recover(const std::string& folder, const TierSettings& settings = {});
 /// The same of a folder that `take_to_recover` has locked. It needs no other lock than that.
 Recovery recover(OpenedFolder taken, const TierSettings& settings);
-/// Locks a folder whose process has ended (`EBUSY`: it has not), and marks it, so that whoever looks for what others have left waits for the recovery.
+/// Locks a folder whose process has ended (`EBUSY`: it has not), and marks it if its name is that of a log: whoever looks for what others have left waits for the recovery.
 OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls);
 
 /// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, nothing of the log comes back: whoever

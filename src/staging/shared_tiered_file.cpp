@@ -63,7 +63,7 @@ struct TakenTier {
   TakenWriters ranks;
   OpenedFolder own;
   std::string awaited;  // a folder whose process will let it go; empty: both are taken
-  FileFailure failure;
+  FileFailure failure;  // also of a folder whose process will not
 };
 
 FileFailure staged_by_other(const std::string& path, const std::string& folder) {
@@ -93,9 +93,12 @@ TakenTier take_tier(const std::string& tier, const FolderName& name, bool is_sup
   if (taken.failure) {
     return taken;
   }
-  taken.own = open_log_folder(calls, folder, true);
+  taken.own = take_to_write(calls, folder);
   if (taken.own.failure.error == EBUSY) {
-    taken.awaited = folder;
+    // It may have been removed meanwhile.
+    const bool is_let_go = is_closed(folder) || ::access(folder.c_str(), F_OK) != 0;
+    taken.awaited = is_let_go ? folder : std::string();
+    taken.failure = is_let_go ? FileFailure{} : staged_by_other(name.final_path, folder);
   }
   return taken;
 }
@@ -108,12 +111,14 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
     if (!taken.awaited.empty()) {
       const std::string awaited = std::move(taken.awaited);
       taken = {};  // who is waited for never waits for this process
-      if (wait_if_closed(awaited) || ::access(awaited.c_str(), F_OK) != 0) {
-        continue;
-      }
-      return {.file = nullptr, .failure = staged_by_other(name.final_path, awaited)};
+      wait_if_closed(awaited);
+      continue;
     }
     WriterRecovery recovery = recover_taken(std::move(taken.ranks), settings);
+    if (is_superseded) {  // these are told of
+      recovery.orphans.clear();
+      recovery.superseded.clear();
+    }
     tell_of(recovery, name.final_path);
     FileFailure failure = taken.failure ? std::move(taken.failure) : std::move(recovery.failure);
     if (failure) {
@@ -201,6 +206,7 @@ SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const s
   }
   all.opening.insert(identity);
   lock.unlock();
+  file.reset();
   TieredFile::Opened opened;
   try {
     opened = open_tiered(tier, name, settings);

@@ -15,18 +15,14 @@
 #include "staging/recovery.hpp"
 
 namespace dovetail::staging {
-namespace {
 
 bool is_closed(const std::string& folder) { return ::access((folder + "/" + closed_name).c_str(), F_OK) == 0; }
 
-}  // namespace
-
-bool wait_if_closed(const std::string& folder) {
+void wait_if_closed(const std::string& folder) {
   const base::Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (opened.get() < 0) {
-    return errno == ENOENT;
+  if (opened.get() >= 0 && ::faccessat(opened.get(), closed_name, F_OK, 0) == 0) {
+    lock_file(opened.get(), LOCK_SH);
   }
-  return ::faccessat(opened.get(), closed_name, F_OK, 0) == 0 && lock_file(opened.get(), LOCK_SH) == 0;
 }
 
 TakenWriters take_writers(const std::string& folder, bool also_alone, FileCalls& calls) {

@@ -16,11 +16,12 @@ namespace dovetail::staging {
 /// What was found of processes that have ended.
 struct WriterRecovery {
   FileFailure failure;  ///< Of the first folder that could not be brought into the final file. The others were tried.
-  std::vector<std::string> recovered;   ///< Folders.
-  std::vector<std::string> foreign;     ///< Of other users.
-  std::vector<std::string> orphans;     ///< Their file is gone, or another one has its name. They are as they were.
+  std::vector<std::string> recovered;  ///< Folders.
+  std::vector<std::string> foreign;    ///< Of other users.
+  std::vector<std::string>
+      orphans;  ///< Their file is gone, or another one has its name. They are as they were, save for a mark.
   std::vector<std::string> busy;        ///< Of living processes.
-  std::vector<std::string> superseded;  ///< Others have opened the file for writing since. They are as they were.
+  std::vector<std::string> superseded;  ///< Others have opened the file for writing since. The same.
 };
 /// What the folders of a file are, found while the caller had the `TierLock`.
 struct TakenWriters {
@@ -34,9 +35,10 @@ struct TakenWriters {
 TakenWriters take_writers(const std::string& folder, bool also_alone, FileCalls& calls = FileCalls::system());
 /// Brings what is in them into the file, and removes the folders. Blocks. From any thread. @throws std::bad_alloc
 WriterRecovery recover_taken(TakenWriters taken, const TierSettings& settings = {});
-/// Returns when the process that drains the folder, if there is one, has let it go. The caller has neither the `TierLock` nor a folder of the file. False: its
-/// process has not said that it will.
-bool wait_if_closed(const std::string& folder);
+/// Whether the process that has the folder drains it, and will let it go. The caller has the `TierLock`, and has found it taken.
+bool is_closed(const std::string& folder);
+/// Returns when that process has let it go, or another one has it that will not. The caller has neither the `TierLock` nor a folder of the file. Blocks.
+void wait_if_closed(const std::string& folder);
 /// All of it while the caller has the `TierLock`: other openings in the tier wait. Those of living processes are left alone, unless the program has closed the
 /// file: it waits for their drains. Blocks. From any thread. @throws std::bad_alloc
 WriterRecovery recover_writers(const std::string& folder, const TierSettings& settings = {});

@@ -67,7 +67,7 @@ TieredFile::Opened TieredFile::open(const std::string& folder, const std::string
   if (final_file.failure) {
     return {nullptr, std::move(final_file.failure)};
   }
-  return open_on(std::move(final_file), open_log_folder(*settings.calls, folder, true), final_path, settings);
+  return open_on(std::move(final_file), take_to_write(*settings.calls, folder), final_path, settings);
 }
 
 TieredFile::Opened TieredFile::open(OpenedFolder taken, const std::string& final_path, const TierSettings& settings) {
@@ -85,9 +85,6 @@ TieredFile::Opened TieredFile::open_on(Final final_file, OpenedFolder taken, con
   }
   FileCalls& calls = *settings.calls;
   const MarkedFile marked{.calls = calls, .descriptor = final_file.descriptor.get(), .path = final_path};
-  if (!settings.only_what_is_left) {
-    calls.remove(taken.folder.descriptor.get(), closed_name);  // of a process that has ended
-  }
   OpenedLog log =
       open_log(calls, std::move(taken.folder), {.final_path = final_path, .final_file = final_file.identity});
   SettledGeneration settled;

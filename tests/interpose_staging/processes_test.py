@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 
-from support import Case
+from support import SECONDS, Case
 
 # Threads fill their own parts, and append lines to another file, while both are given up and staged again.
 THREADS = """
@@ -115,18 +116,22 @@ class Processes(Case):
             self.assertEqual(self.file.read_bytes(), b"first")
             self.assertEqual(self.logs(), [])
 
-    def test_a_recovery_holds_up_no_other_file(self):
-        megabytes = 64
+    def slow_recovery(self, megabytes: int):
+        """Of what a killed process has left of the file. It has begun, and does not end by itself."""
         left = "import os,sys;f=os.open(sys.argv[1],os.O_WRONLY|os.O_CREAT)\n"
         left += f"for i in range({megabytes}):os.write(f,b'x'*1000000)\nprint(flush=True);sys.stdin.readline()"
         writer = self.started(sys.executable, "-c", left, self.file)
         self.say(writer, b"\n")
         writer.kill()
         writer.wait()
-        # So that it does not end by itself.
         recovery = self.started("env", "DOVETAIL_DRAIN_BANDWIDTH=1", "cat", self.file)
         while self.file.stat().st_size == 0:
             self.assertIsNone(recovery.poll())
+        return recovery
+
+    def test_a_recovery_holds_up_no_other_file(self):
+        megabytes = 64
+        recovery = self.slow_recovery(megabytes)
         other = self.folder / "other"
         done = self.staged(sys.executable, "-c", WRITES, other, input=b"\n\n")
         self.assertEqual((done.returncode, other.read_bytes()), (0, b"first second"), done.stderr)
@@ -135,6 +140,22 @@ class Processes(Case):
         recovery.wait()
         self.assertEqual(len(self.staged("cat", self.file).stdout), megabytes * 1_000_000)
         self.assertEqual(self.logs(), [])
+
+    def test_a_removal_waits_for_a_recovery(self):
+        recovery = self.slow_recovery(32)
+        (log,) = self.logs()
+        waits = f":{(self.tier / log).stat().st_ino} "
+        removal = self.started("rm", self.file)
+        while removal.poll() is None and not any(
+            "-> FLOCK" in line and waits in line for line in Path("/proc/locks").read_text().splitlines()
+        ):
+            pass
+        self.assertIsNone(removal.poll(), "it has not waited")
+        recovery.kill()
+        recovery.wait()
+        self.assertEqual(removal.wait(SECONDS), 0)
+        self.assertEqual(self.logs(), [])
+        self.assertFalse(self.file.exists())
 
     def test_what_is_wrong_with_the_rate_of_drains_is_told(self):
         environment = dict(self.environment(), DOVETAIL_DRAIN_BANDWIDTH="fast")

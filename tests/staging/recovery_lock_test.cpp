@@ -1,4 +1,6 @@
 // A recovery holds the lock of its log alone: what other openings wait for while one goes on.
+#include <sys/stat.h>
+
 #include <future>
 #include <string>
 #include <thread>
@@ -46,6 +48,11 @@ class RecoveryLockTest : public TierTest {
     ASSERT_EQ(opened.failure.text(), "");
     ASSERT_EQ(opened.file->write(0, left).text(), "");
   }
+  TakenWriters take() const {
+    const TierLock lock = lock_tier(tier);
+    EXPECT_EQ(lock.failure.text(), "");
+    return take_writers(log, true);
+  }
   void use_another_file() const {
     const SharedTieredFile::Opened other = SharedTieredFile::open(tier, other_path);
     ASSERT_EQ(other.failure.text(), "");
@@ -87,20 +94,12 @@ TEST_F(RecoveryLockTest, OpeningOfTheSameFileWaits) {
     slow.calls = &own;
     put(final_path, {});
     leave(each, each != log);
-    TakenWriters taken;
-    {
-      const TierLock lock = lock_tier(tier);
-      ASSERT_EQ(lock.failure.text(), "");
-      taken = take_writers(log, true);
-    }
+    TakenWriters taken = take();
     ASSERT_EQ(taken.dead.size(), 1U);
     WriterRecovery recovery;
     std::jthread recovering([&] { recovery = recover_taken(std::move(taken), slow); });
     own.wait_until_it_has_stopped();
-    {
-      const TierLock lock = lock_tier(tier);
-      EXPECT_EQ(take_writers(log, true).closing, std::vector{each});
-    }
+    EXPECT_EQ(take().closing, std::vector{each});
     SharedTieredFile::Opened opened;
     std::jthread opening([&] { opened = SharedTieredFile::open(tier, final_path); });
     while (!test::is_waited_for(each)) {
@@ -116,6 +115,61 @@ TEST_F(RecoveryLockTest, OpeningOfTheSameFileWaits) {
     EXPECT_EQ(opened.file->close().text(), "");
     EXPECT_TRUE(same(bytes_of(final_path), left));
   }
+}
+
+TEST_F(RecoveryLockTest, EmptyFolderBesideOneIsWaitedForToo) {
+  leave(writer_folder(log, 0), true);
+  ASSERT_EQ(::mkdir(writer_folder(log, 1).c_str(), 0700), 0);
+  TakenWriters taken = take();
+  ASSERT_EQ(taken.dead.size(), 2U);
+  WriterRecovery recovery;
+  std::jthread recovering([&] { recovery = recover_taken(std::move(taken), slow); });
+  stopped.wait_until_it_has_stopped();
+  const TakenWriters meanwhile = take();
+  stopped.go_on();
+  recovering.join();
+  EXPECT_EQ(meanwhile.closing, (std::vector{writer_folder(log, 0), writer_folder(log, 1)}));
+  EXPECT_EQ(meanwhile.others.busy, std::vector<std::string>());
+  EXPECT_EQ(recovery.failure.text(), "");
+  EXPECT_FALSE(std::filesystem::exists(writer_folder(log, 1)));
+}
+
+// It would be waited for as long as this process has the file open.
+TEST_F(RecoveryLockTest, MarkOfAnEndedProcessGoesBeforeOthersSeeTheFolderTaken) {
+  {
+    const TieredFile::Opened closed = TieredFile::open(log, final_path);
+    ASSERT_EQ(closed.failure.text(), "");
+    ASSERT_EQ(closed.file->note_closed().text(), "");
+  }
+  leave(writer_folder(log, 0), true);
+  SharedTieredFile::Opened opened;
+  std::jthread opening([&] { opened = SharedTieredFile::open(tier, final_path, slow); });
+  stopped.wait_until_it_has_stopped();
+  const TakenWriters meanwhile = take();
+  stopped.go_on();
+  opening.join();
+  EXPECT_EQ(meanwhile.closing, std::vector{writer_folder(log, 0)});
+  EXPECT_EQ(meanwhile.others.busy, std::vector{log});
+  ASSERT_EQ(opened.failure.text(), "");
+  EXPECT_EQ(opened.file->close().text(), "");
+}
+
+TEST_F(RecoveryLockTest, LastShareOfAClosedFileGoesWhileItIsOpenedAgain) {
+  SharedTieredFile::Opened first = SharedTieredFile::open(tier, final_path);
+  ASSERT_EQ(first.failure.text(), "");
+  ASSERT_EQ(first.file->file().write(0, left).text(), "");
+  ASSERT_EQ(first.file->close().text(), "");
+  calls.at = [&](CrashPoint point) {
+    if (point == CrashPoint::folder_made) {
+      first.file.reset();
+    }
+  };
+  const SharedTieredFile::Opened second = SharedTieredFile::open(tier, final_path, settings);
+  calls.at = [](CrashPoint) {};
+  EXPECT_EQ(first.file, nullptr);
+  ASSERT_EQ(second.failure.text(), "");
+  EXPECT_EQ(second.file->file().size(), left.size());
+  EXPECT_EQ(second.file->close().text(), "");
 }
 
 }  // namespace
