@@ -30,7 +30,12 @@ class Listener {
   Listener() : events_(::inotify_init1(IN_CLOEXEC)), is_open_(events_ >= 0) {
     if (is_open_) {
       const base::WithoutSignals quiet;
-      std::thread([this] { run(); }).detach();
+      std::thread([this] {
+        thread_ = ::gettid();
+        thread_.notify_all();
+        run();
+      }).detach();
+      thread_.wait(0);
     }
   }
 
@@ -42,9 +47,9 @@ class Listener {
     }
     return watch >= 0;
   }
-  bool is_open() {
+  pid_t thread() {
     const base::LockGuard lock(mutex_);
-    return is_open_;
+    return is_open_ ? thread_.load() : 0;
   }
 
  private:
@@ -96,6 +101,7 @@ class Listener {
   }
 
   const int events_;
+  std::atomic<pid_t> thread_{0};  // its number, once it runs
   base::Mutex mutex_;
   bool is_open_ GUARDED_BY(mutex_);
   std::map<int, std::function<void()>> wanted_ GUARDED_BY(mutex_);
@@ -105,18 +111,29 @@ class Listener {
 base::Mutex making;
 constinit Listener* listener = nullptr;
 
-}  // namespace
-
-bool listen(const std::string& folder, std::function<void()> wanted) {
-  const base::LockGuard lock(making);
-  if (listener == nullptr || !listener->is_open()) {
+Listener* current() REQUIRES(making) {
+  if (listener == nullptr || listener->thread() == 0) {
     try {
       listener = new Listener;
     } catch (const std::system_error&) {
-      return false;
+      return nullptr;
     }
   }
-  return listener->listen(folder, std::move(wanted));
+  return listener;
+}
+
+}  // namespace
+
+pid_t listening_thread() {
+  const base::LockGuard lock(making);
+  Listener* const found = current();
+  return found != nullptr ? found->thread() : 0;
+}
+
+bool listen(const std::string& folder, std::function<void()> wanted) {
+  const base::LockGuard lock(making);
+  Listener* const found = current();
+  return found != nullptr && found->listen(folder, std::move(wanted));
 }
 
 void forget_listener() { listener = nullptr; }

@@ -137,6 +137,11 @@ DOVETAIL_CALL int fcntl64(int fd, int command, ...) {
       return fail(error);
     }
   }
+  if (command == F_SETLEASE && static_cast<int>(reinterpret_cast<std::intptr_t>(argument)) != F_UNLCK) {
+    if (const int error = settle_descriptor(fd, "the program takes a lease")) {
+      return fail(error);
+    }
+  }
   const int result = libc::fcntl64(fd, command, argument);
   if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
     return replace(fd, result);

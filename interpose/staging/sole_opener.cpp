@@ -2,15 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string>
 
 #include "libc.hpp"
@@ -18,46 +16,36 @@
 namespace dovetail::interpose::staged {
 namespace {
 
-// Who opens the file while there is a lease has a signal sent, which would end the process. It is sent to this thread, which takes it.
-class QuietLease {
+// The end of a lease makes the kernel forget all of it.
+bool has_settings_of_signals(int descriptor) noexcept {
+  f_owner_ex owner{};
+  return (libc::fcntl64(descriptor, F_GETFL) & O_ASYNC) != 0 || libc::fcntl64(descriptor, F_GETSIG) != 0 ||
+         libc::fcntl64(descriptor, F_GETOWN_EX, &owner) != 0 || owner.pid != 0;
+}
+
+class ShortLease {
  public:
-  explicit QuietLease(int descriptor) noexcept : descriptor_(descriptor) {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGIO);
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGIO) == 1;
-    libc::fcntl64(descriptor_, F_GETOWN_EX, &owner_before_);
-    const f_owner_ex owner{F_OWNER_TID, ::gettid()};
-    libc::fcntl64(descriptor_, F_SETOWN_EX, &owner);
-    result_ = libc::fcntl64(descriptor_, F_SETLEASE, F_WRLCK);
+  // Who opens the file meanwhile has SIGIO sent, which would end the process, or be taken for one of the program's.
+  ShortLease(int descriptor, pid_t signalled) noexcept {
+    const f_owner_ex owner{F_OWNER_TID, signalled};
+    const f_owner_ex nobody{F_OWNER_TID, 0};
+    if (libc::fcntl64(descriptor, F_SETOWN_EX, &owner) != 0) {
+      return;  // the thread has ended
+    }
+    result_ = libc::fcntl64(descriptor, F_SETLEASE, F_WRLCK);
     error_ = errno;
     if (result_ == 0) {
-      libc::fcntl64(descriptor_, F_SETLEASE, F_UNLCK);
+      libc::fcntl64(descriptor, F_SETLEASE, F_UNLCK);
     }
+    libc::fcntl64(descriptor, F_SETOWN_EX, &nobody);
   }
-  ~QuietLease() {
-    libc::fcntl64(descriptor_, F_SETOWN_EX, &owner_before_);
-    const timespec at_once{};
-    while (!was_pending_ && sigtimedwait(&signals_, nullptr, &at_once) == SIGIO) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  QuietLease(const QuietLease&) = delete;
-  QuietLease& operator=(const QuietLease&) = delete;
   bool is_given() const noexcept { return result_ == 0; }
   /// The file system has no leases, or the file belongs to somebody else.
   bool is_unknown() const noexcept { return result_ != 0 && error_ != EAGAIN && error_ != EBUSY; }
 
  private:
-  int descriptor_;
-  f_owner_ex owner_before_{F_OWNER_TID, 0};
-  sigset_t signals_{};
-  sigset_t before_{};
-  bool was_pending_ = false;
   int result_ = -1;
-  int error_ = 0;
+  int error_ = EAGAIN;
 };
 
 bool is_only_one_of_process(int descriptor) noexcept {
@@ -83,12 +71,12 @@ bool is_only_one_of_process(int descriptor) noexcept {
 
 }  // namespace
 
-bool is_sole_opener(int descriptor) noexcept {
-  // One that the program has would be ended.
-  if (libc::fcntl64(descriptor, F_GETLEASE) != F_UNLCK) {
+bool is_sole_opener(int descriptor, pid_t signalled) noexcept {
+  // A lease that the program has would be ended.
+  if (libc::fcntl64(descriptor, F_GETLEASE) != F_UNLCK || has_settings_of_signals(descriptor)) {
     return false;
   }
-  const QuietLease lease(descriptor);
+  const ShortLease lease(descriptor, signalled);
   return lease.is_given() || (lease.is_unknown() && is_only_one_of_process(descriptor));
 }
 

@@ -1,11 +1,14 @@
 // Whether anybody else has a file open.
 #pragma once
 
+#include <sys/types.h>
+
 namespace dovetail::interpose::staged {
 
 /// Whether this is the only open description of its file: no other one in this process or another, no mapping. Where the file system cannot tell,
 /// other processes are not seen. Blocks no one but openers of the file, for an instant. Any thread.
-/// @param descriptor open for writing
-bool is_sole_opener(int descriptor) noexcept;
+/// False also where the program has a lease of it, or has said by whom or by what signal openings are told of (F_SETOWN, F_SETSIG, O_ASYNC): that would be lost.
+/// @param descriptor open for writing @param signalled the number of a thread of this process that has all signals blocked: one may be sent to it
+bool is_sole_opener(int descriptor, pid_t signalled) noexcept;
 
 }  // namespace dovetail::interpose::staged

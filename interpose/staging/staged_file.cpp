@@ -103,11 +103,24 @@ void StagedFile::stage(int descriptor) noexcept {
 }
 
 void StagedFile::try_to_stage(int descriptor) {
+  if (has_size_limit()) {
+    return;
+  }
+  const auto tell_not_heard = [this] {
+    tell(path_ +
+         " is written through, since other processes could not ask for it: there is no inotify instance or watch "
+         "left for this user (fs.inotify.max_user_instances), or no thread");
+  };
+  const pid_t listening = listening_thread();
+  if (listening == 0) {
+    tell_not_heard();
+    return;
+  }
   const dovetail::staging::TierLock tier = dovetail::staging::lock_tier(rule_.tier);
   FileFailure failure = tier.failure;
   if (!failure) {
     // Others look for its log after they have opened it, and with the lock held. So one of the two is seen.
-    if (has_size_limit() || !is_sole_opener(descriptor)) {
+    if (!is_sole_opener(descriptor, listening)) {
       return;
     }
     // A program that does not have this library, or one that has renamed a folder above, may have given the name to another file.
@@ -148,9 +161,8 @@ void StagedFile::try_to_stage(int descriptor) {
   });
   if (!is_heard) {
     finish();
-    tell(path_ +
-         " is written through, since other processes could not ask for it: there is no inotify instance or watch "
-         "left for this user (fs.inotify.max_user_instances), or no thread");
+    tier_ = nullptr;  // the end of its descriptor would end locks that the program takes later
+    tell_not_heard();
     return;
   }
   state_ = State::staged;

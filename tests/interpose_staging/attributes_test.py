@@ -6,7 +6,7 @@ import shutil
 import sys
 import unittest
 
-from support import BEGINNING, Compared
+from support import BEGINNING, BUILD, Compared
 
 
 class Attributes(Compared):
@@ -59,6 +59,65 @@ fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 os.write(file, b"x" * 1000)
 print(fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_WRLCK)
 """)
+
+    def test_the_program_takes_a_lease_of_a_staged_file(self):
+        error = self.run_staged("""
+file = opened()
+os.write(file, b"x" * 1000)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print(fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_WRLCK)
+os.write(file, b"more")
+print(fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_WRLCK)
+""")
+        self.assertIn(b"takes a lease", error)
+
+    def test_a_file_whose_openers_the_program_is_signalled_of_is_not_staged(self):
+        self.run_both("""
+import signal
+sets = {
+    "signal": lambda file: fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGRTMIN + 3),
+    "owner": lambda file: fcntl.fcntl(file, fcntl.F_SETOWN, os.getpid()),
+    "flag": lambda file: None,
+}
+for name, set in sets.items():
+    file = opened(path + name, os.O_ASYNC if name == "flag" else 0)
+    set(file)
+    os.write(file, b"x" * 1000)
+    is_owner = fcntl.fcntl(file, fcntl.F_GETOWN) == os.getpid()
+    print(name, fcntl.fcntl(file, fcntl.F_GETSIG), is_owner, fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ASYNC)
+""")
+        self.assertFalse(self.was_staged())
+
+    def test_signals_that_wait_while_a_file_becomes_staged_stay(self):
+        self.run_staged("""
+import signal
+mine = (signal.SIGIO, signal.SIGRTMAX)
+signal.pthread_sigmask(signal.SIG_BLOCK, mine)
+for each in (signal.SIGIO, signal.SIGRTMAX, signal.SIGRTMAX):
+    os.kill(os.getpid(), each)
+def write(number):
+    file = opened(path + str(number))
+    os.write(file, b"x" * 1000)
+    print(fcntl.fcntl(file, fcntl.F_GETSIG), fcntl.fcntl(file, fcntl.F_GETOWN))
+write(0)
+thread = threading.Thread(target=write, args=(1,))
+thread.start()
+thread.join()
+while (taken := signal.sigtimedwait(mine, 0)) is not None:
+    print(taken.si_signo, taken.si_code, taken.si_pid == os.getpid())
+""")
+
+    def test_nobody_is_signalled_where_another_process_opens_the_file_as_it_becomes_staged(self):
+        program = "os.write(opened(), b'x' * 1000)\nprint(signal.sigpending())"
+        environment = self.environment()
+        environment["LD_PRELOAD"] += f":{BUILD / 'lib' / 'libstaging_broken_lease.so'}"
+        for blocked in ("", "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\n"):
+            self.forget_staged()
+            words = (sys.executable, "-c", BEGINNING + "import signal\n" + blocked + program, self.file)
+            done = self.plain(*words, env=environment)
+            self.assertEqual((done.returncode, done.stdout), (0, b"set()\n"), done.stderr)
+            self.assertIn(b"the lease is broken", done.stderr)
+            self.assertTrue(self.was_staged())
 
     def test_a_rename_fails_where_the_drain_fails(self):
         (self.folder / "good").write_bytes(b"good")
