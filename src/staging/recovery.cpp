@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "staging/log_folder.hpp"
@@ -159,7 +160,8 @@ std::vector<std::string> logs_in(const std::string& tier, FileFailure& failure) 
   if (error) {
     failure = {.error = error.value(), .operation = "look into", .path = tier};
   }
-  std::ranges::sort(found);
+  std::ranges::sort(found, {},
+                    [](const std::string& each) { return std::tuple(file_folder(each), each.size(), each); });
   return found;
 }
 

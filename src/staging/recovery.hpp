@@ -1,6 +1,7 @@
 // What is done with a folder of the local tier whose process has ended.
 #pragma once
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ struct Recovery {
   bool had_something = false;           ///< That was not in the final file, and is there now.
   bool is_superseded = false;           ///< `failure` says so (`ESTALE`), and the folder is as it was.
   std::vector<StagedTier> elsewhere{};  ///< Tiers that may hold other bytes of the file.
+
+  /// Something may be brought into the file later. Otherwise it was, or the log was superseded, or its file is gone.
+  bool has_failed() const noexcept {
+    return failure && !is_superseded && failure.error != ESTALE && failure.error != ENOENT;
+  }
 };
 /// Brings what was written and not drained into the final file, and removes the folder. Killed in the middle and called again, it leads to the same
 /// file. A folder that is not there, or has nothing of a log in it, is no failure. Whether others have changed the size of the file is known from the
@@ -29,7 +35,7 @@ OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls);
 /// opens the folder next finishes it. Blocks. From any thread. @throws std::bad_alloc
 FileFailure discard(const std::string& folder, FileCalls& calls = FileCalls::system());
 
-/// The folders of staged files that are in a tier, by name. One of a staged file is its own only one. @throws std::bad_alloc
+/// The folders of staged files that are in a tier: those of a file one behind the other, by number. One of a staged file is its own only one. @throws std::bad_alloc
 std::vector<std::string> logs_in(const std::string& tier, FileFailure& failure);
 
 }  // namespace dovetail::staging

@@ -43,8 +43,9 @@ TakenWriters take_writers(const std::string& folder, bool also_alone, FileCalls&
       continue;  // its process has just removed it
     } else if (error == EBUSY) {
       (is_closed(each) ? result.closing : result.others.busy).push_back(each);
-    } else if (error != ENOENT && !result.others.failure) {
+    } else if (error != ENOENT) {
       result.others.failure = std::move(taken.failure);
+      break;
     }
   }
   return result;
@@ -55,15 +56,16 @@ WriterRecovery recover_taken(TakenWriters taken, const TierSettings& settings) {
   for (OpenedFolder& each : taken.dead) {
     const std::string folder = each.folder.path;
     Recovery recovered = recover(std::move(each), settings);
-    const int error = recovered.failure.error;
-    if (error == 0 && recovered.had_something) {
-      result.recovered.push_back(folder);
-    } else if (recovered.is_superseded) {
-      result.superseded.push_back(folder);
-    } else if (error == ESTALE || error == ENOENT) {
-      result.orphans.push_back(folder);
-    } else if (error != 0 && !result.failure) {
+    if (recovered.has_failed()) {
       result.failure = std::move(recovered.failure);
+      break;
+    }
+    if (recovered.is_superseded) {
+      result.superseded.push_back(folder);
+    } else if (recovered.failure) {
+      result.orphans.push_back(folder);
+    } else if (recovered.had_something) {
+      result.recovered.push_back(folder);
     }
   }
   return result;

@@ -15,7 +15,8 @@ namespace dovetail::staging {
 
 /// What was found of processes that have ended.
 struct WriterRecovery {
-  FileFailure failure;  ///< Of the first folder that could not be brought into the final file. The others were tried.
+  FileFailure
+      failure;  ///< Of the first folder that could not be brought into the final file. Those behind it stay: what they hold may be newer.
   std::vector<std::string> recovered;  ///< Folders.
   std::vector<std::string> foreign;    ///< Of other users.
   std::vector<std::string>

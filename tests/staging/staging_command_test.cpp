@@ -7,8 +7,11 @@
 #include <thread>
 
 #include "staging/inspection.hpp"
+#include "staging/log_generation.hpp"
+#include "staging/placement.hpp"
 #include "staging/tier_support.hpp"
 #include "staging/waiting.hpp"
+#include "staging/writer_folders.hpp"
 #include "storage/fault_folder.hpp"
 
 namespace dovetail::staging {
@@ -97,6 +100,30 @@ TEST_F(StagingCommandTest, ATierIsAllOfItsFiles) {
   EXPECT_TRUE(same(bytes_of(other), data));
   EXPECT_EQ(run({"status", tier}), 0);
   EXPECT_EQ(said, "");
+}
+
+// What is behind may be newer.
+TEST_F(StagingCommandTest, LogsOfAFileAreRecoveredByNumberAndNotBehindAFailure) {
+  constexpr std::uint64_t job = 7;
+  settings.shared = true;
+  settings.generation = take_generation(final_path, tier, job).generation;
+  const auto stage = [&](unsigned writer, std::byte value) {
+    const TieredFile::Opened opened = TieredFile::open(writer_folder(log, writer), final_path, settings);
+    ASSERT_EQ(opened.failure.text(), "");
+    ASSERT_EQ(opened.file->write(0, Bytes(10, value)).text(), "");
+  };
+  stage(2, std::byte{1});
+  stage(10, std::byte{2});
+  FileFailure failure;
+  EXPECT_EQ(logs_in(tier, failure), (std::vector{writer_folder(log, 2), writer_folder(log, 10)}));
+  const std::string placement = writer_folder(log, 2) + "/" + placement_name;
+  std::filesystem::rename(placement, folder / "placement");
+  EXPECT_EQ(run({"recover", tier}), 1);
+  EXPECT_NE(said.find(writer_folder(log, 10) + " stays as it is"), std::string::npos) << said;
+  EXPECT_EQ(std::filesystem::file_size(final_path), 0U);
+  std::filesystem::rename(folder / "placement", placement);
+  EXPECT_EQ(run({"recover", tier}), 0) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), Bytes(10, std::byte{2})));
 }
 
 TEST_F(StagingCommandTest, WaitsForTheProcessThatHasIt) {

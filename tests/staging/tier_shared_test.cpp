@@ -102,6 +102,28 @@ TEST_F(TierSharedTest, ChildOfAForkDoesNotKeepTheLockOfTheTier) {
   EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
+// What it holds may be newer than what could not be brought into the file, and would be overwritten later.
+TEST_F(TierSharedTest, NothingBehindAFailureIsRecovered) {
+  put(final_path, {});
+  const Bytes older(10, std::byte{1});
+  const Bytes newer(10, std::byte{2});
+  write(*open_writer(2), 0, older);
+  write(*open_writer(10), 0, newer);
+  WatchedCalls failing;
+  failing.before = [&](const WatchedCalls::Asked& asked) {
+    const bool is_first = asked.kind == WatchedCalls::Kind::read && asked.path().starts_with(writer(2) + "/");
+    return WatchedCalls::Fault{.error = is_first ? EIO : 0};
+  };
+  TierSettings with_failure = settings;
+  with_failure.calls = &failing;
+  EXPECT_EQ(recover_writers(log, with_failure).failure.error, EIO);
+  EXPECT_EQ(std::filesystem::file_size(final_path), 0U);
+  const WriterRecovery recovery = recover_writers(log);
+  EXPECT_EQ(recovery.failure.text(), "");
+  EXPECT_EQ(recovery.recovered, (std::vector{writer(2), writer(10)}));
+  EXPECT_TRUE(same(bytes_of(final_path), newer));
+}
+
 TEST_F(TierSharedTest, FoldersOfAnotherFileOfThatNameAreLeftAlone) {
   put(final_path, {});
   write(*open_writer(0), 0, Bytes(10, std::byte{1}));

@@ -18,6 +18,7 @@
 #include "staging/placement.hpp"
 #include "staging/recovery.hpp"
 #include "staging/tier_folders.hpp"
+#include "staging/writer_folders.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -116,7 +117,12 @@ int verify(const std::string& log) {
   return 0;
 }
 
-int recover_one(const std::string& log, bool take_what_is_left, bool over_newer) {
+// `failed_file`: the folder of a file of which a log could not be recovered. Those behind it may be newer, and stay.
+int recover_one(const std::string& log, bool take_what_is_left, bool over_newer, std::string& failed_file) {
+  if (file_folder(log) == failed_file) {
+    std::fprintf(stderr, "dovetail staging: %s stays as it is, since an earlier log of its file does\n", log.c_str());
+    return 1;
+  }
   TierSettings settings = settings_from_environment();
   settings.take_what_is_left = take_what_is_left;
   settings.over_newer = over_newer;
@@ -125,6 +131,9 @@ int recover_one(const std::string& log, bool take_what_is_left, bool over_newer)
   for (const StagedTier& each : over_newer ? recovery.elsewhere : std::vector<StagedTier>{}) {
     const std::string path = found.placement ? found.placement->final_path : log;
     std::fprintf(stderr, "dovetail staging: %s\n", text_of_elsewhere(each, path).c_str());
+  }
+  if (recovery.has_failed()) {
+    failed_file = file_folder(log);
   }
   return recovery.failure ? complain(recovery.failure) : 0;
 }
@@ -200,9 +209,10 @@ int run(int count, char** arguments) {
   if (shown->parsed()) {
     return show(folder, json);
   }
+  std::string failed_file;
   return for_each_log(folder, [&](const std::string& log) {
     return verified->parsed()    ? verify(log)
-           : recovered->parsed() ? recover_one(log, what_is_left, over_newer)
+           : recovered->parsed() ? recover_one(log, what_is_left, over_newer, failed_file)
            : waited->parsed()    ? wait_for(log)
                                  : discard_one(log, is_forced);
   });
