@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -126,8 +127,7 @@ Listener* current() REQUIRES(making) {
 
 pid_t listening_thread() {
   const base::LockGuard lock(making);
-  Listener* const found = current();
-  return found != nullptr ? found->thread() : 0;
+  return listener != nullptr ? listener->thread() : 0;
 }
 
 bool listen(const std::string& folder, std::function<void()> wanted) {
@@ -136,7 +136,10 @@ bool listen(const std::string& folder, std::function<void()> wanted) {
   return found != nullptr && found->listen(folder, std::move(wanted));
 }
 
-void forget_listener() { listener = nullptr; }
+void forget_listener() {
+  std::construct_at(&making);  // a thread that the child does not have may hold it
+  listener = nullptr;
+}
 
 void ask(int folder) noexcept { libc::futimens(folder, nullptr); }
 

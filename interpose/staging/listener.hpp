@@ -11,7 +11,7 @@ namespace dovetail::interpose::staged {
 /// `wanted` is called, by a thread of the library, when another process asks for the file whose log is in that folder, until the folder is removed. False: nobody
 /// would be heard, since there is no thread or no watch for it. Any thread. @throws std::bad_alloc
 bool listen(const std::string& folder, std::function<void()> wanted);
-/// The number of that thread, which is made if there is none. It has all signals blocked. 0: there can be none. Any thread. @throws std::bad_alloc
+/// The number of that thread. It has all signals blocked. 0: nothing has been listened for yet. Any thread.
 pid_t listening_thread();
 /// In the child of a fork.
 void forget_listener();

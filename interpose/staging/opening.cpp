@@ -218,7 +218,7 @@ void recover_ended(int folder, const char* path) noexcept {
   try {
     const std::string name = real_path(folder, path);
     if (const FileRule* const rule = rule_of(name)) {
-      settle_ended(rule->tier, name);
+      settle_ended(rule->tier, name, status.st_ino);
     }
   } catch (const std::exception&) {
     tell("there is no memory to look for what was staged of a file that is removed");

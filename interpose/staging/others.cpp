@@ -38,8 +38,13 @@ struct Living {
   std::vector<std::string> busy;
 };
 
-// Brings in what ended processes have left.
-Living recover_dead(const std::string& tier, const std::string& path, FileFailure& failure) {
+bool is_of_other_file(const std::string& folder, ino_t inode) {
+  const std::optional<dovetail::staging::Placement> placement = dovetail::staging::read_placement(folder).placement;
+  return placement && placement->final_file.inode != inode;
+}
+
+// Brings in what ended processes have left. Where others do so, nothing: what is left may be newer than theirs.
+Living recover_dead(const std::string& tier, const std::string& path, ino_t inode, FileFailure& failure) {
   const Within within;
   std::optional<dovetail::staging::TierLock> lock(dovetail::staging::lock_tier(tier));
   const dovetail::staging::FolderName name = dovetail::staging::folder_of(tier, path);
@@ -58,6 +63,11 @@ Living recover_dead(const std::string& tier, const std::string& path, FileFailur
   dovetail::staging::TakenWriters taken = dovetail::staging::take_writers(name.folder, true);
   lock.reset();  // openings of other files go on
   Living living{.closing = std::move(taken.closing), .busy = {}};
+  std::erase_if(living.closing, [&](const std::string& folder) { return is_of_other_file(folder, inode); });
+  if (!living.closing.empty()) {
+    living.busy = std::move(taken.others.busy);
+    return living;
+  }
   dovetail::staging::WriterRecovery found = dovetail::staging::recover_taken(std::move(taken), tier_settings());
   failure = std::move(found.failure);
   for (const std::string& folder : found.orphans) {
@@ -78,11 +88,6 @@ void tell_of(const FileFailure& failure, const std::string& path) {
   tell("what was staged of " + path + " cannot be brought into it: " + failure.text());
 }
 
-bool is_of_other_file(const std::string& folder, ino_t inode) {
-  const std::optional<dovetail::staging::Placement> placement = dovetail::staging::read_placement(folder).placement;
-  return placement && placement->final_file.inode != inode;
-}
-
 Descriptor open_asked(const std::string& folder) {
   const Within within;
   Descriptor opened = open_folder(folder);
@@ -97,6 +102,7 @@ int wait_for(const std::string& folder) {
   Descriptor opened = open_asked(folder);
   const bool interrupted = opened.get() >= 0 && ::flock(opened.get(), LOCK_SH) != 0 && errno == EINTR;
   const Within within;
+  ::flock(opened.get(), LOCK_UN);  // also of the copy that the child of a fork has
   opened = Descriptor(-1);
   return interrupted ? EINTR : 0;
 }
@@ -107,7 +113,7 @@ int settle_others(const std::string& tier, const std::string& path, ino_t inode)
   try {
     for (;;) {
       FileFailure failure;
-      auto [closing, living] = recover_dead(tier, path, failure);
+      auto [closing, living] = recover_dead(tier, path, inode, failure);
       if (failure) {
         tell_of(failure, path);
         return failure.error;
@@ -155,11 +161,11 @@ int settle_elsewhere(const std::string& tier, const std::string& path, int descr
   }
 }
 
-void settle_ended(const std::string& tier, const std::string& path) noexcept {
+void settle_ended(const std::string& tier, const std::string& path, ino_t inode) noexcept {
   try {
     for (;;) {
       FileFailure failure;
-      const Living living = recover_dead(tier, path, failure);
+      const Living living = recover_dead(tier, path, inode, failure);
       if (failure) {
         tell_of(failure, path);
       }

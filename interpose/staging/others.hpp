@@ -16,7 +16,7 @@ int settle_others(const std::string& tier, const std::string& path, ino_t inode)
 /// 0, or an errno. @param descriptor of the file
 int settle_elsewhere(const std::string& tier, const std::string& path, int descriptor, bool writes) noexcept;
 /// Brings in what ended processes have left of it, and waits for others that do. Those that stage it are not asked. Blocks. Any thread, which is not within the
-/// library.
-void settle_ended(const std::string& tier, const std::string& path) noexcept;
+/// library. @param inode as above
+void settle_ended(const std::string& tier, const std::string& path, ino_t inode) noexcept;
 
 }  // namespace dovetail::interpose::staged

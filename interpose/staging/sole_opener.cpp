@@ -9,9 +9,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <thread>
 
+#include "base/without_signals.hpp"
 #include "libc.hpp"
+#include "within.hpp"
 
 namespace dovetail::interpose::staged {
 namespace {
@@ -48,6 +52,17 @@ class ShortLease {
   int error_ = EAGAIN;
 };
 
+// What is sent to the thread ends with it.
+ShortLease lease_of_a_thread(int descriptor) {
+  const base::WithoutSignals quiet;
+  std::optional<ShortLease> lease;
+  std::thread([&] {
+    const Within within;
+    lease.emplace(descriptor, ::gettid());
+  }).join();
+  return *lease;
+}
+
 bool is_only_one_of_process(int descriptor) noexcept {
   struct stat own{};
   DIR* const folder = ::fstat(descriptor, &own) == 0 ? ::opendir("/proc/self/fd") : nullptr;
@@ -71,12 +86,12 @@ bool is_only_one_of_process(int descriptor) noexcept {
 
 }  // namespace
 
-bool is_sole_opener(int descriptor, pid_t signalled) noexcept {
+bool is_sole_opener(int descriptor, pid_t signalled) {
   // A lease that the program has would be ended.
   if (libc::fcntl64(descriptor, F_GETLEASE) != F_UNLCK || has_settings_of_signals(descriptor)) {
     return false;
   }
-  const ShortLease lease(descriptor, signalled);
+  const ShortLease lease = signalled != 0 ? ShortLease(descriptor, signalled) : lease_of_a_thread(descriptor);
   return lease.is_given() || (lease.is_unknown() && is_only_one_of_process(descriptor));
 }
 

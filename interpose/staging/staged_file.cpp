@@ -8,6 +8,7 @@
 #include <ctime>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "draining.hpp"
@@ -111,16 +112,16 @@ void StagedFile::try_to_stage(int descriptor) {
          " is written through, since other processes could not ask for it: there is no inotify instance or watch "
          "left for this user (fs.inotify.max_user_instances), or no thread");
   };
-  const pid_t listening = listening_thread();
-  if (listening == 0) {
-    tell_not_heard();
-    return;
-  }
   const dovetail::staging::TierLock tier = dovetail::staging::lock_tier(rule_.tier);
   FileFailure failure = tier.failure;
   if (!failure) {
     // Others look for its log after they have opened it, and with the lock held. So one of the two is seen.
-    if (!is_sole_opener(descriptor, listening)) {
+    try {
+      if (!is_sole_opener(descriptor, listening_thread())) {
+        return;
+      }
+    } catch (const std::system_error&) {
+      tell_not_heard();
       return;
     }
     // A program that does not have this library, or one that has renamed a folder above, may have given the name to another file.
@@ -374,8 +375,10 @@ std::optional<FileFailure> StagedFile::finish_closed() noexcept {
   return failure;
 }
 
+// A thread that closes the file may have announced a drain since the last wait. From here on none is asked for, and the tier stays for those that were.
 void StagedFile::end() noexcept {
   state_ = State::plain;
+  wait_for_drains();
   tier_ = nullptr;
   ++ends_;
 }

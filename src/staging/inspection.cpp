@@ -46,7 +46,7 @@ void look_at_final(FileCalls& calls, const Placement& placement, Inspection& res
 Inspection inspect(const std::string& folder, FileCalls& calls) {
   Inspection result;
   const LogFolder opened{.path = folder,
-                         .descriptor = base::Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))};
+                         .descriptor = LockedDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))};
   if (opened.descriptor.get() < 0) {
     result.failure = {.error = errno, .operation = "open", .path = folder};
     return result;

@@ -48,6 +48,15 @@ std::string objection_to(const struct stat& status) {
   return (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "other users may write into it" : "";
 }
 
+// Who waits for the process that has a folder has it shared then, for an instant. That is waited for: it stages nothing. An errno, or 0.
+int lock_unless_taken(int folder) {
+  int error = lock_file(folder, LOCK_EX | LOCK_NB);
+  if (error == EWOULDBLOCK) {
+    error = lock_file(folder, LOCK_SH | LOCK_NB) == 0 ? lock_file(folder, LOCK_EX) : EBUSY;
+  }
+  return error;
+}
+
 FileFailure take(const LogFolder& folder) {
   struct stat status{};
   if (::fstat(folder.descriptor.get(), &status) != 0) {
@@ -56,12 +65,11 @@ FileFailure take(const LogFolder& folder) {
   if (std::string why = objection_to(status); !why.empty()) {
     return {.error = EPERM, .operation = "use", .path = folder.path, .why = std::move(why)};
   }
-  if (::flock(folder.descriptor.get(), LOCK_EX | LOCK_NB) != 0) {
-    const bool taken = errno == EWOULDBLOCK;
-    return {.error = taken ? EBUSY : errno,
+  if (const int error = lock_unless_taken(folder.descriptor.get())) {
+    return {.error = error,
             .operation = "lock",
             .path = folder.path,
-            .why = taken ? "another process has it" : ""};
+            .why = error == EBUSY ? "another process has it" : ""};
   }
   // The process that had it may have removed it meanwhile.
   struct stat named{};
@@ -74,12 +82,12 @@ FileFailure take(const LogFolder& folder) {
 }  // namespace
 
 OpenedFolder open_log_folder(FileCalls& calls, const std::string& path, bool make) {
-  OpenedFolder opened{.folder = {.path = path, .descriptor = base::Descriptor(-1)}, .failure = {}};
+  OpenedFolder opened{.folder = {.path = path, .descriptor = LockedDescriptor()}, .failure = {}};
   if (make) {
     opened.failure = make_folder(calls, path);
   }
   if (!opened.failure) {
-    opened.folder.descriptor = base::Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    opened.folder.descriptor = LockedDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     opened.failure = opened.folder.descriptor.get() < 0 ? FileFailure{.error = errno, .operation = "open", .path = path}
                                                         : take(opened.folder);
   }

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "base/descriptor.hpp"
 #include "staging/file_calls.hpp"
 #include "staging/file_failure.hpp"
+#include "staging/locked_descriptor.hpp"
 
 namespace dovetail::staging {
 
-/// As long as it lives, no other process has it. A child of a fork has it together with its parent.
+/// As long as it lives, no other process has it.
 struct LogFolder {
   std::string path;
-  base::Descriptor descriptor{-1};
+  LockedDescriptor descriptor{};
 };
 
 struct OpenedFolder {

@@ -103,7 +103,7 @@ TakenTier take_tier(const std::string& tier, const FolderName& name, bool is_sup
   return taken;
 }
 
-// First what the ranks of a killed job have left: the log of this process, if it has left one, is newer. One that was superseded stays where it is, and the
+// First what the ranks of a killed job have left: the log of this process lies over it. One that was superseded stays where it is, and the
 // file gets another log.
 TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const TierSettings& settings) {
   for (bool is_superseded = false;;) {
@@ -122,6 +122,9 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
     tell_of(recovery, name.final_path);
     FileFailure failure = taken.failure ? std::move(taken.failure) : std::move(recovery.failure);
     if (failure) {
+      if (!taken.own.failure) {
+        remove_log_folder(*settings.calls, taken.own.folder);  // if it is new
+      }
       return {.file = nullptr, .failure = std::move(failure)};
     }
     std::string folder = taken.own.folder.path;

@@ -4,12 +4,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <iterator>
 #include <utility>
 
-#include "base/descriptor.hpp"
 #include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
 #include "staging/recovery.hpp"
@@ -19,7 +16,7 @@ namespace dovetail::staging {
 bool is_closed(const std::string& folder) { return ::access((folder + "/" + closed_name).c_str(), F_OK) == 0; }
 
 void wait_if_closed(const std::string& folder) {
-  const base::Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const LockedDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (opened.get() >= 0 && ::faccessat(opened.get(), closed_name, F_OK, 0) == 0) {
     lock_file(opened.get(), LOCK_SH);
   }
@@ -73,14 +70,13 @@ WriterRecovery recover_taken(TakenWriters taken, const TierSettings& settings) {
 
 WriterRecovery recover_writers(const std::string& folder, const TierSettings& settings) {
   TakenWriters taken = take_writers(folder, true, *settings.calls);
-  if (!taken.closing.empty()) {
+  while (!taken.closing.empty()) {
     taken.dead.clear();
     for (const std::string& each : taken.closing) {
       wait_if_closed(each);
     }
     taken = take_writers(folder, true, *settings.calls);
   }
-  std::ranges::move(taken.closing, std::back_inserter(taken.others.busy));
   return recover_taken(std::move(taken), settings);
 }
 

@@ -28,8 +28,9 @@ struct WriterRecovery {
 struct TakenWriters {
   std::vector<OpenedFolder>
       dead;  ///< Of ended processes, and locked: as long as this lives, no other process takes them.
-  std::vector<std::string> closing;  ///< Of processes that drain them now, and will let them go.
-  WriterRecovery others;             ///< Folders that are left alone.
+  std::vector<std::string>
+      closing;  ///< Of processes that drain them now, and will let them go: the dead ones may be newer, and wait for them.
+  WriterRecovery others;  ///< Folders that are left alone.
 };
 /// Locks the folders of ended processes. The caller has the `TierLock`, and may let it go before it recovers them. @param also_alone with the folder of a process
 /// that writes alone @throws std::bad_alloc

@@ -7,8 +7,6 @@
 
 #include <cerrno>
 
-#include "staging/file_calls.hpp"
-
 namespace dovetail::staging {
 namespace {
 
@@ -16,7 +14,7 @@ TierLock lock_in(const std::string& tier, const char* ending) {
   const std::string path = tier + "/.dovetail-" + std::to_string(::geteuid()) + ending;
   TierLock lock;
   lock.descriptor =
-      base::Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
+      LockedDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
   struct stat status{};
   if (lock.descriptor.get() < 0 || ::fstat(lock.descriptor.get(), &status) != 0) {
     lock.failure = {.error = errno, .operation = "open", .path = path};
@@ -29,16 +27,6 @@ TierLock lock_in(const std::string& tier, const char* ending) {
 }
 
 }  // namespace
-
-int lock_file(int descriptor, int how) noexcept {
-  return -uninterrupted([&] { return ::flock(descriptor, how) == 0 ? 0 : -errno; });
-}
-
-TierLock::~TierLock() {
-  if (descriptor.get() >= 0) {
-    ::flock(descriptor.get(), LOCK_UN);
-  }
-}
 
 TierLock lock_tier(const std::string& tier) { return lock_in(tier, ".lock"); }
 

@@ -3,25 +3,17 @@
 
 #include <string>
 
-#include "base/descriptor.hpp"
 #include "staging/file_failure.hpp"
+#include "staging/locked_descriptor.hpp"
 
 namespace dovetail::staging {
 
-/// As flock, and goes on after a signal. An errno, or 0.
-int lock_file(int descriptor, int how) noexcept;
-
 /// Released by its destructor, also while the child of a fork has a copy of the descriptor.
 struct TierLock {
-  TierLock() = default;
-  TierLock(TierLock&&) noexcept = default;
-  TierLock& operator=(TierLock&&) = delete;
-  ~TierLock();
-
-  base::Descriptor descriptor{-1};
+  LockedDescriptor descriptor{};
   FileFailure failure;
 };
-/// Held by one process of this user at a time: while it recovers what others have left, or makes its folder, so that none takes the folder
+/// Held by one process of this user at a time: while it takes the folders that others have left of a file, or makes its own, so that none takes the folder
 /// that another one is about to open. `tier`: a folder. Blocks until no other process has it.
 TierLock lock_tier(const std::string& tier);
 

@@ -1,5 +1,6 @@
 """A file that one process stages and another one opens; children; what is wrong with a configuration; calls that a file is given up for."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -115,15 +116,22 @@ class Processes(Case):
             self.say(writer, b"written\n")
             self.assertEqual(self.file.read_bytes(), b"first")
             self.assertEqual(self.logs(), [])
+            process = Path("/proc", str(writer.pid))
+            self.assertEqual(len([*(process / "task").iterdir()]), 1, "it has no thread for it")
+            self.assertFalse([each for each in (process / "fd").iterdir() if "inotify" in os.readlink(each)])
 
-    def slow_recovery(self, megabytes: int):
-        """Of what a killed process has left of the file. It has begun, and does not end by itself."""
+    def leave(self, megabytes: int) -> None:
+        """A killed process has left that of the file."""
         left = "import os,sys;f=os.open(sys.argv[1],os.O_WRONLY|os.O_CREAT)\n"
         left += f"for i in range({megabytes}):os.write(f,b'x'*1000000)\nprint(flush=True);sys.stdin.readline()"
         writer = self.started(sys.executable, "-c", left, self.file)
         self.say(writer, b"\n")
         writer.kill()
         writer.wait()
+
+    def slow_recovery(self, megabytes: int):
+        """Of what a killed process has left of the file. It has begun, and does not end by itself."""
+        self.leave(megabytes)
         recovery = self.started("env", "DOVETAIL_DRAIN_BANDWIDTH=1", "cat", self.file)
         while self.file.stat().st_size == 0:
             self.assertIsNone(recovery.poll())
@@ -141,16 +149,41 @@ class Processes(Case):
         self.assertEqual(len(self.staged("cat", self.file).stdout), megabytes * 1_000_000)
         self.assertEqual(self.logs(), [])
 
-    def test_a_removal_waits_for_a_recovery(self):
-        recovery = self.slow_recovery(32)
-        (log,) = self.logs()
+    def wait_until_it_waits(self, process, log: str) -> None:
         waits = f":{(self.tier / log).stat().st_ino} "
-        removal = self.started("rm", self.file)
-        while removal.poll() is None and not any(
+        while process.poll() is None and not any(
             "-> FLOCK" in line and waits in line for line in Path("/proc/locks").read_text().splitlines()
         ):
             pass
-        self.assertIsNone(removal.poll(), "it has not waited")
+        self.assertIsNone(process.poll(), "it has not waited")
+
+    def test_a_log_is_not_recovered_while_an_earlier_one_is(self):
+        self.leave(1)
+        (log,) = self.logs()
+        (self.tier / log).rename(self.tier / f"{log}.1")
+        earlier = self.tier / f"{log}.0"
+        earlier.mkdir(0o700)
+        (earlier / "closed").touch()
+        for words in (("cat", self.file), ("rm", self.file)):
+            folder = os.open(earlier, os.O_RDONLY)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            process = self.started(*words)
+            self.wait_until_it_waits(process, earlier.name)
+            self.assertEqual((self.file.stat().st_size, len(self.logs())), (0, 2))
+            if words[0] == "rm":
+                os.close(folder)
+                self.assertEqual(process.wait(SECONDS), 0)
+            else:
+                process.kill()
+                process.wait()
+                os.close(folder)
+        self.assertEqual((self.file.exists(), self.logs()), (False, []))
+
+    def test_a_removal_waits_for_a_recovery(self):
+        recovery = self.slow_recovery(32)
+        (log,) = self.logs()
+        removal = self.started("rm", self.file)
+        self.wait_until_it_waits(removal, log)
         recovery.kill()
         recovery.wait()
         self.assertEqual(removal.wait(SECONDS), 0)
@@ -340,7 +373,7 @@ os.write(file, b"staged")
 print("written", flush=True)
 sys.stdin.readline()
 child = os.fork()
-print(os.pread(file, 10, 0), flush=True)
+os.write(1, os.pread(file, 10, 0) + b"\\n")
 child or os._exit(0)
 os.waitpid(child, 0)
 """
@@ -348,7 +381,7 @@ os.waitpid(child, 0)
         self.say(writer, b"written\n")
         self.file.unlink()
         output, error = writer.communicate(b"\n")
-        self.assertEqual((output, self.logs()), (b"b'staged'\n" * 2, []), error)
+        self.assertEqual((output, self.logs()), (b"staged\n" * 2, []), error)
 
     def test_a_file_that_a_killed_program_has_left_is_removed(self):
         program = f"import os\nos.write(os.open({str(self.file)!r}, os.O_RDWR | os.O_CREAT), b'x' * 1000)\n"

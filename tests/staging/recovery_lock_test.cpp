@@ -1,6 +1,12 @@
 // A recovery holds the lock of its log alone: what other openings wait for while one goes on.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <string>
 #include <thread>
@@ -44,9 +50,13 @@ class RecoveryLockTest : public TierTest {
   void leave(const std::string& of_writer_folder, bool shared) const {
     TierSettings of_writer;
     of_writer.shared = shared;
-    const TieredFile::Opened opened = TieredFile::open(of_writer_folder, final_path, of_writer);
+    leave(of_writer_folder, of_writer, left);
+  }
+  void leave(const std::string& folder_of_writer, TierSettings& of_writer, const Bytes& bytes) const {
+    const TieredFile::Opened opened = TieredFile::open(folder_of_writer, final_path, of_writer);
     ASSERT_EQ(opened.failure.text(), "");
-    ASSERT_EQ(opened.file->write(0, left).text(), "");
+    ASSERT_EQ(opened.file->write(0, bytes).text(), "");
+    of_writer.generation = opened.file->generation();
   }
   TakenWriters take() const {
     const TierLock lock = lock_tier(tier);
@@ -152,6 +162,124 @@ TEST_F(RecoveryLockTest, MarkOfAnEndedProcessGoesBeforeOthersSeeTheFolderTaken) 
   EXPECT_EQ(meanwhile.others.busy, std::vector{log});
   ASSERT_EQ(opened.failure.text(), "");
   EXPECT_EQ(opened.file->close().text(), "");
+}
+
+// Brought into the file first, it would be lost below the earlier one.
+TEST_F(RecoveryLockTest, LaterLogWaitsForTheRecoveryOfAnEarlierOne) {
+  TierSettings of_writers;
+  of_writers.shared = true;
+  const Bytes newer(1000, std::byte{8});
+  const std::vector logs = {writer_folder(log, 0), writer_folder(log, 1)};
+  leave(logs[0], of_writers, left);
+  leave(logs[1], of_writers, newer);
+  OpenedFolder first = take_to_recover(logs[0], FileCalls::system());
+  OpenedFolder second = take_to_recover(logs[1], FileCalls::system());
+  ASSERT_EQ(first.failure.text() + second.failure.text(), "");
+  WriterRecovery recovery;
+  std::atomic<bool> has_ended = false;
+  std::jthread recovering([&] {
+    const TierLock lock = lock_tier(tier);
+    recovery = recover_writers(log);
+    has_ended = true;
+  });
+  const auto wait_for_its_wait = [&](const std::string& taken) {
+    while (!test::is_waited_for(taken) && !has_ended) {
+      std::this_thread::yield();
+    }
+  };
+  // The process that has the first is killed; another one takes it.
+  wait_for_its_wait(logs[0]);
+  first = {};
+  wait_for_its_wait(logs[1]);
+  first = take_to_recover(logs[0], FileCalls::system());
+  ASSERT_EQ(first.failure.text(), "");
+  second = {};
+  wait_for_its_wait(logs[0]);
+  EXPECT_TRUE(std::filesystem::exists(logs[1]));
+  EXPECT_TRUE(bytes_of(final_path).empty());
+  EXPECT_EQ(recover(std::move(first), {}).failure.text(), "");
+  recovering.join();
+  EXPECT_EQ(recovery.failure.text(), "");
+  EXPECT_EQ(recovery.recovered, std::vector{logs[1]});
+  EXPECT_EQ(recovery.busy, std::vector<std::string>());
+  EXPECT_TRUE(same(bytes_of(final_path), newer));
+}
+
+// Who waits for the end of a process has its folder for an instant.
+TEST_F(RecoveryLockTest, WhoeverWaitsIsNotTakenForALivingWriter) {
+  leave(log, false);
+  LockedDescriptor waiting(::open(log.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(lock_file(waiting.get(), LOCK_SH), 0);
+  SharedTieredFile::Opened opened;
+  std::atomic<bool> has_ended = false;
+  std::jthread opening([&] {
+    opened = SharedTieredFile::open(tier, final_path);
+    has_ended = true;
+  });
+  while (!test::is_waited_for(log) && !has_ended) {
+    std::this_thread::yield();
+  }
+  waiting = LockedDescriptor();
+  opening.join();
+  ASSERT_EQ(opened.failure.text(), "");
+  EXPECT_EQ(opened.file->close().text(), "");
+}
+
+// Another thread of the program makes one at any time. Who waits for the folder goes on nevertheless.
+TEST_F(RecoveryLockTest, ChildOfAForkDoesNotKeepTheLockOfALog) {
+  const std::string folder_of_rank = writer_folder(log, 0);
+  WatchedCalls failing;
+  failing.before = [](const WatchedCalls::Asked& asked) {
+    return WatchedCalls::Fault{.error = asked.kind == WatchedCalls::Kind::write && !asked.is_log() ? EIO : 0};
+  };
+  TierSettings with_failure;
+  with_failure.calls = &failing;
+  const auto is_free = [](const LockedDescriptor& waiting) {
+    return lock_file(waiting.get(), LOCK_SH | LOCK_NB) == 0 && lock_file(waiting.get(), LOCK_UN) == 0;
+  };
+  leave(folder_of_rank, true);
+  const LockedDescriptor waiting(::open(folder_of_rank.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  TakenWriters taken = take();
+  ASSERT_EQ(taken.dead.size(), 1U);
+  std::vector<pid_t> children;
+  const auto fork_one = [&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      taken = {};  // does not end the lock of its parent
+      for (;;) {
+        ::pause();
+      }
+    }
+    children.push_back(child);
+  };
+  fork_one();
+  EXPECT_FALSE(is_free(waiting));
+  taken = {};
+  EXPECT_TRUE(is_free(waiting)) << "after it was given back";
+  taken = take();
+  fork_one();
+  EXPECT_EQ(recover_taken(std::move(taken), with_failure).failure.error, EIO);
+  EXPECT_TRUE(is_free(waiting)) << "after a recovery that has failed";
+  taken = take();
+  ASSERT_EQ(taken.dead.size(), 1U);
+  fork_one();
+  EXPECT_EQ(recover_taken(std::move(taken)).recovered, std::vector{folder_of_rank});
+  EXPECT_TRUE(is_free(waiting)) << "after a recovery";
+  for (const pid_t child : children) {
+    EXPECT_EQ(::kill(child, SIGKILL), 0);
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  }
+}
+
+TEST_F(RecoveryLockTest, OpeningThatFailsLeavesNoFolder) {
+  leave(writer_folder(log, 0), true);
+  calls.before = [](const WatchedCalls::Asked& asked) {
+    return WatchedCalls::Fault{.error = asked.kind == WatchedCalls::Kind::write && !asked.is_log() ? EIO : 0};
+  };
+  EXPECT_EQ(SharedTieredFile::open(tier, final_path, settings).failure.error, EIO);
+  calls.before = [](const WatchedCalls::Asked&) { return WatchedCalls::Fault{}; };
+  EXPECT_FALSE(std::filesystem::exists(log));
+  EXPECT_TRUE(std::filesystem::exists(writer_folder(log, 0)));
 }
 
 TEST_F(RecoveryLockTest, LastShareOfAClosedFileGoesWhileItIsOpenedAgain) {

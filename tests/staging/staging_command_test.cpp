@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "staging/inspection.hpp"
 #include "staging/log_generation.hpp"
 #include "staging/placement.hpp"
+#include "staging/tier_folders.hpp"
+#include "staging/tier_lock.hpp"
 #include "staging/tier_support.hpp"
 #include "staging/waiting.hpp"
 #include "staging/writer_folders.hpp"
@@ -31,14 +34,14 @@ class StagingCommandTest : public TierTest {
     }
   }
   /// Its exit status; what it says is in `said`.
-  int run(std::vector<std::string> words) {
+  int run(const std::vector<std::string>& words) { return end_of(start(words)); }
+  pid_t start(std::vector<std::string> words) const {
     words.insert(words.begin(), program);
     std::vector<char*> arguments;
     for (std::string& each : words) {
       arguments.push_back(each.data());
     }
     arguments.push_back(nullptr);
-    const std::string output = folder / "output";
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -46,6 +49,9 @@ class StagingCommandTest : public TierTest {
     pid_t child = -1;
     EXPECT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ), 0);
     posix_spawn_file_actions_destroy(&actions);
+    return child;
+  }
+  int end_of(pid_t child) {
     int status = 0;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     said = test::contents(output);
@@ -53,6 +59,7 @@ class StagingCommandTest : public TierTest {
   }
   std::string program;
   std::string said;
+  const std::string output = folder / "output";
 };
 
 TEST_F(StagingCommandTest, ShowsChecksAndRecovers) {
@@ -124,6 +131,32 @@ TEST_F(StagingCommandTest, LogsOfAFileAreRecoveredByNumberAndNotBehindAFailure) 
   std::filesystem::rename(folder / "placement", placement);
   EXPECT_EQ(run({"recover", tier}), 0) << said;
   EXPECT_TRUE(same(bytes_of(final_path), Bytes(10, std::byte{2})));
+}
+
+// Nobody comes between two of them, nor does another file wait.
+TEST_F(StagingCommandTest, RecoversAllLogsOfAFileTogether) {
+  settings.shared = true;
+  const std::vector logs = {writer_folder(log, 0), writer_folder(log, 1)};
+  for (const std::string& each : logs) {
+    const TieredFile::Opened opened = TieredFile::open(each, final_path, settings);
+    ASSERT_EQ(opened.failure.text(), "");
+    ASSERT_EQ(opened.file->write(0, Bytes(10, std::byte{1})).text(), "");
+    settings.generation = opened.file->generation();
+  }
+  std::optional<TierLock> marks(lock_marks(tier));  // the command needs it for the end of the first log
+  const pid_t command = start({"recover", tier});
+  while (!test::is_waited_for(tier + "/.dovetail-" + std::to_string(::geteuid()) + ".marks.lock") &&
+         ::waitpid(command, nullptr, WNOHANG) == 0) {
+    std::this_thread::yield();
+  }
+  {
+    const TierLock lock = lock_tier(tier);
+    EXPECT_EQ(lock.failure.text(), "");
+    EXPECT_EQ(take_writers(log, true).closing, logs);
+  }
+  marks.reset();
+  EXPECT_EQ(end_of(command), 0) << said;
+  EXPECT_FALSE(std::filesystem::exists(logs[1]));
 }
 
 TEST_F(StagingCommandTest, WaitsForTheProcessThatHasIt) {

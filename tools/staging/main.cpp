@@ -8,9 +8,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
@@ -18,6 +22,7 @@
 #include "staging/placement.hpp"
 #include "staging/recovery.hpp"
 #include "staging/tier_folders.hpp"
+#include "staging/tier_lock.hpp"
 #include "staging/writer_folders.hpp"
 
 namespace dovetail::staging {
@@ -117,25 +122,71 @@ int verify(const std::string& log) {
   return 0;
 }
 
-// `failed_file`: the folder of a file of which a log could not be recovered. Those behind it may be newer, and stay.
-int recover_one(const std::string& log, bool take_what_is_left, bool over_newer, std::string& failed_file) {
-  if (file_folder(log) == failed_file) {
-    std::fprintf(stderr, "dovetail staging: %s stays as it is, since an earlier log of its file does\n", log.c_str());
-    return 1;
+// All of one file together, in their order: whoever opens the file meanwhile finds none that lies over one that is drained later. Openings of other files go on.
+std::vector<OpenedFolder> take_logs(std::span<const std::string> logs, FileCalls& calls, FileFailure& failure) {
+  std::error_code error;
+  const std::filesystem::path log = std::filesystem::canonical(logs.front(), error);
+  if (error) {
+    failure = {.error = error.value(), .operation = "find", .path = logs.front()};
+    return {};
   }
-  TierSettings settings = settings_from_environment();
-  settings.take_what_is_left = take_what_is_left;
-  settings.over_newer = over_newer;
+  const TierLock lock = lock_tier(log.parent_path());
+  failure = lock.failure;
+  std::vector<OpenedFolder> taken;
+  for (auto each = logs.begin(); !failure && each != logs.end(); ++each) {
+    taken.push_back(take_to_recover(*each, calls));
+    if (const int why = taken.back().failure.error; why != 0 && why != ENOENT) {
+      break;
+    }
+  }
+  return taken;
+}
+
+Recovery recover_one(OpenedFolder taken, const TierSettings& settings) {
+  const std::string log = taken.folder.path;
   const FoundPlacement found = read_placement(log);
-  const Recovery recovery = recover(log, settings);
-  for (const StagedTier& each : over_newer ? recovery.elsewhere : std::vector<StagedTier>{}) {
+  Recovery recovery = recover(std::move(taken), settings);
+  for (const StagedTier& each : settings.over_newer ? recovery.elsewhere : std::vector<StagedTier>{}) {
     const std::string path = found.placement ? found.placement->final_path : log;
     std::fprintf(stderr, "dovetail staging: %s\n", text_of_elsewhere(each, path).c_str());
   }
-  if (recovery.has_failed()) {
-    failed_file = file_folder(log);
+  return recovery;
+}
+
+// `logs`: of one file. Those behind one that could not be recovered may be newer, and stay.
+int recover_file(std::span<const std::string> logs, const TierSettings& settings) {
+  FileFailure failure;
+  std::vector<OpenedFolder> taken = take_logs(logs, *settings.calls, failure);
+  if (failure) {
+    return complain(failure);
   }
-  return recovery.failure ? complain(recovery.failure) : 0;
+  int status = 0;
+  std::size_t done = 0;
+  for (bool has_failed = false; !has_failed && done < taken.size(); ++done) {
+    const Recovery recovery = recover_one(std::move(taken[done]), settings);
+    has_failed = recovery.has_failed();
+    status = recovery.failure ? complain(recovery.failure) : status;
+  }
+  for (const std::string& log : logs.subspan(done)) {
+    std::fprintf(stderr, "dovetail staging: %s stays as it is, since an earlier log of its file does\n", log.c_str());
+  }
+  return status;
+}
+
+int recover_all(const std::string& folder, const TierSettings& settings) {
+  FileFailure failure;
+  const std::vector<std::string> logs = logs_in(folder, failure);
+  if (failure) {
+    return complain(failure);
+  }
+  int status = 0;
+  for (auto first = logs.begin(); first != logs.end();) {
+    const auto end = std::find_if(first, logs.end(),
+                                  [&](const std::string& log) { return file_folder(log) != file_folder(*first); });
+    status = std::max(status, recover_file({first, end}, settings));
+    first = end;
+  }
+  return status;
 }
 
 int discard_one(const std::string& log, bool is_forced) {
@@ -209,12 +260,14 @@ int run(int count, char** arguments) {
   if (shown->parsed()) {
     return show(folder, json);
   }
-  std::string failed_file;
+  if (recovered->parsed()) {
+    TierSettings settings = settings_from_environment();
+    settings.take_what_is_left = what_is_left;
+    settings.over_newer = over_newer;
+    return recover_all(folder, settings);
+  }
   return for_each_log(folder, [&](const std::string& log) {
-    return verified->parsed()    ? verify(log)
-           : recovered->parsed() ? recover_one(log, what_is_left, over_newer, failed_file)
-           : waited->parsed()    ? wait_for(log)
-                                 : discard_one(log, is_forced);
+    return verified->parsed() ? verify(log) : waited->parsed() ? wait_for(log) : discard_one(log, is_forced);
   });
 }
 
