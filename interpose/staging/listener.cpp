@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "base/without_signals.hpp"
 #include "libc.hpp"
@@ -28,7 +29,7 @@ constexpr std::uint32_t asked = IN_ATTRIB;
 
 class Listener {
  public:
-  Listener() : events_(::inotify_init1(IN_CLOEXEC)), is_open_(events_ >= 0) {
+  Listener() : events_(::inotify_init1(IN_CLOEXEC)), is_open_(events_.get() >= 0) {
     if (is_open_) {
       const base::WithoutSignals quiet;
       std::thread([this] {
@@ -42,7 +43,7 @@ class Listener {
 
   bool listen(const std::string& folder, std::function<void()> wanted) {
     const base::LockGuard lock(mutex_);
-    const int watch = !is_open_ ? -1 : ::inotify_add_watch(events_, folder.c_str(), asked | IN_ONLYDIR);
+    const int watch = !is_open_ ? -1 : ::inotify_add_watch(events_.get(), folder.c_str(), asked | IN_ONLYDIR);
     if (watch >= 0) {
       wanted_[watch] = std::move(wanted);
     }
@@ -58,7 +59,7 @@ class Listener {
     const Within within;
     alignas(inotify_event) std::array<std::byte, 4096> buffer{};
     for (;;) {
-      const ssize_t bytes = libc::read(events_, buffer.data(), buffer.size());
+      const ssize_t bytes = libc::read(events_.get(), buffer.data(), buffer.size());
       if (bytes < 0 && errno != EINTR) {
         give_up_all_heard();  // the program has closed it by a call that is not seen
         return;
@@ -101,7 +102,7 @@ class Listener {
     }
   }
 
-  const int events_;
+  const base::Descriptor events_;
   std::atomic<pid_t> thread_{0};  // its number, once it runs
   base::Mutex mutex_;
   bool is_open_ GUARDED_BY(mutex_);

@@ -97,7 +97,8 @@ Descriptor open_asked(const std::string& folder) {
   return opened;
 }
 
-// The program's signals are taken meanwhile: the other process may have a reason for which it takes long. 0, or EINTR.
+// The program's signals are taken meanwhile: the other process may have a reason for which it takes long. 0, or EINTR. A handler that runs at the instant at which the
+// folder has been locked must not open the same file: it would wait for this lock.
 int wait_for(const std::string& folder) {
   Descriptor opened = open_asked(folder);
   const bool interrupted = opened.get() >= 0 && ::flock(opened.get(), LOCK_SH) != 0 && errno == EINTR;

@@ -120,6 +120,38 @@ class Processes(Case):
             self.assertEqual(len([*(process / "task").iterdir()]), 1, "it has no thread for it")
             self.assertFalse([each for each in (process / "fd").iterdir() if "inotify" in os.readlink(each)])
 
+    def test_a_file_is_closed_while_another_process_has_it_drained(self):
+        # Its own drain comes behind those of two other files, when nothing of it is staged any more. What is freed is written over, and its space is not used at once.
+        program = """
+import os, sys
+def written(number, megabytes):
+    file = os.open(sys.argv[1] + str(number), os.O_RDWR | os.O_CREAT, 0o644)
+    for _ in range(megabytes):
+        os.write(file, b"x" * 1_000_000)
+    return file
+file, *others = written(0, 1), written(1, 3), written(2, 3)
+for each in others:
+    os.close(each)
+print("written", flush=True)
+sys.stdin.readline()
+os.close(file)
+print("closed", flush=True)
+"""
+        fill = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.perturb=90"
+        writer = self.started(
+            "env", fill, "DOVETAIL_DRAIN_BANDWIDTH=4", sys.executable, "-c", program, self.file, stderr=subprocess.PIPE
+        )
+        self.say(writer, b"written\n")
+        (log,) = (self.tier / each for each in self.logs() if each.startswith("file0-"))
+        reader = self.started("cat", f"{self.file}0")
+        while len([*log.glob("*.log")]) < 2:  # the second one says that it is drained
+            self.assertIsNone(reader.poll())
+        _, errors = writer.communicate(b"\n", timeout=SECONDS)
+        self.assertEqual((writer.returncode, self.logs()), (0, []), errors)
+        self.assertEqual(reader.communicate(timeout=SECONDS)[0], b"x" * 1_000_000)
+        for number, megabytes in enumerate((1, 3, 3)):
+            self.assertEqual(Path(f"{self.file}{number}").stat().st_size, megabytes * 1_000_000)
+
     def leave(self, megabytes: int) -> None:
         """A killed process has left that of the file."""
         left = "import os,sys;f=os.open(sys.argv[1],os.O_WRONLY|os.O_CREAT)\n"
