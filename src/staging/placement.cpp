@@ -15,6 +15,8 @@
 
 #include "base/plain_file.hpp"
 #include "staging/hexadecimal.hpp"
+#include "staging/tier_lock.hpp"
+#include "staging/writer_folders.hpp"
 
 namespace dovetail::staging {
 namespace {
@@ -165,8 +167,13 @@ FileFailure remove_placement(FileCalls& calls, const LogFolder& folder, bool kee
     return {.error = -result, .operation = "remove", .path = folder.path + "/" + placement_name};
   }
   calls.reached(CrashPoint::placement_removed);
-  calls.remove(folder.descriptor.get(), closed_name);  // last: who finds the folder taken waits for its end
-  return keeps_folder ? FileFailure{} : remove_log_folder(calls, folder);
+  if (keeps_folder) {
+    return {};  // with the mark: whoever finds the folder taken waits until it is let go
+  }
+  // Whoever finds the folder taken looks with this lock: it has the mark, or is gone.
+  const TierLock marks = lock_marks(tier_of_log(folder.path));
+  calls.remove(folder.descriptor.get(), closed_name);
+  return remove_log_folder(calls, folder);
 }
 
 FoundPlacement read_placement(const std::string& folder) {

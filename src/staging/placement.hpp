@@ -55,7 +55,7 @@ FileFailure discard_placement(FileCalls& calls, const LogFolder& folder);
 /// Somebody has, and was killed before all was removed.
 bool is_discarded(const LogFolder& folder);
 
-/// Removes it, and the folder unless it is kept, which has no segments any more.
+/// Removes it, and the folder unless it is kept, which has no segments any more. Takes the lock of `lock_marks`.
 FileFailure remove_placement(FileCalls& calls, const LogFolder& folder, bool keeps_folder = false);
 
 struct FoundPlacement {

@@ -44,6 +44,23 @@ FileFailure remove_empty(FileCalls& calls, const OpenedFolder& opened) {
   return failure ? failure : remove_placement(calls, opened.folder);
 }
 
+// Without the mark, others would take this process for one that stages the file.
+FileFailure mark_closed(FileCalls& calls, const LogFolder& folder) {
+  const int in = folder.descriptor.get();
+  base::Descriptor mark(calls.open(in, closed_name, O_WRONLY | O_CREAT));
+  if ((mark.get() == -ENOSPC || mark.get() == -EDQUOT) && calls.remove(in, reserve_name) == 0) {
+    mark = base::Descriptor(calls.open(in, closed_name, O_WRONLY | O_CREAT));
+  }
+  if (mark.get() >= 0) {
+    return {};
+  }
+  return {.error = -mark.get(),
+          .operation = "make",
+          .path = folder.path + "/" + closed_name,
+          .why = "other processes would not know that it is recovered",
+          .remedy = "make room for a file in the tier"};
+}
+
 // Its process has written the file alone, so that nobody else has changed its size. The number of the folder says so only where there are no generations.
 bool is_of_one_process(const std::string& folder, const Generation& generation) {
   return generation.is_none() ? file_folder(folder) == folder : generation.job == 0;
@@ -68,8 +85,10 @@ OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls) {
   OpenedFolder taken = open_log_folder(calls, folder, false);
   // A user may have named another folder.
   if (!taken.failure && is_name_of_log(folder)) {
-    // If the tier has no space for it, another opening is refused in place of waiting.
-    const base::Descriptor mark(calls.open(taken.folder.descriptor.get(), closed_name, O_WRONLY | O_CREAT));
+    taken.failure = mark_closed(calls, taken.folder);
+  }
+  if (taken.failure) {
+    taken.folder.descriptor = LockedDescriptor();
   }
   return taken;
 }
@@ -137,7 +156,7 @@ bool is_log(const std::string& folder) {
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::filesystem::path name = entry->path().filename();
     if (name == placement_name || name == new_placement_name || name == discarded_placement_name ||
-        name == reserve_name || name.extension() == ".log") {
+        name == closed_name || name == reserve_name || name.extension() == ".log") {
       return true;
     }
   }

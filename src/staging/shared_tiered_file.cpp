@@ -94,11 +94,11 @@ TakenTier take_tier(const std::string& tier, const FolderName& name, bool is_sup
     return taken;
   }
   taken.own = take_to_write(calls, folder);
-  if (taken.own.failure.error == EBUSY) {
-    // It may have been removed meanwhile.
-    const bool is_let_go = is_closed(folder) || ::access(folder.c_str(), F_OK) != 0;
-    taken.awaited = is_let_go ? folder : std::string();
-    taken.failure = is_let_go ? FileFailure{} : staged_by_other(name.final_path, folder);
+  // Who recovers it may end at any instant, also between the call that finds the folder there and the one that opens it.
+  if (taken.own.failure.error == EBUSY || taken.own.failure.error == ENOENT) {
+    const bool is_staged = holder_of(folder) == Holder::stages;
+    taken.awaited = is_staged ? std::string() : folder;
+    taken.failure = is_staged ? staged_by_other(name.final_path, folder) : FileFailure{};
   }
   return taken;
 }
@@ -113,6 +113,9 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
       taken = {};  // who is waited for never waits for this process
       wait_if_closed(awaited);
       continue;
+    }
+    if (taken.failure) {
+      taken.ranks.dead.clear();  // one of them may be newer than what another process has
     }
     WriterRecovery recovery = recover_taken(std::move(taken.ranks), settings);
     if (is_superseded) {  // these are told of

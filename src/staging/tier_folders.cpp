@@ -13,7 +13,13 @@
 
 namespace dovetail::staging {
 
-bool is_closed(const std::string& folder) { return ::access((folder + "/" + closed_name).c_str(), F_OK) == 0; }
+Holder holder_of(const std::string& folder) {
+  const TierLock marks = lock_marks(tier_of_log(folder));
+  if (::access(folder.c_str(), F_OK) != 0) {
+    return Holder::gone;
+  }
+  return ::access((folder + "/" + closed_name).c_str(), F_OK) == 0 ? Holder::drains : Holder::stages;
+}
 
 void wait_if_closed(const std::string& folder) {
   const LockedDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -36,10 +42,11 @@ TakenWriters take_writers(const std::string& folder, bool also_alone, FileCalls&
     const int error = taken.failure.error;
     if (error == 0) {
       result.dead.push_back(std::move(taken));
-    } else if (error == EBUSY && ::access(each.c_str(), F_OK) != 0) {
-      continue;  // its process has just removed it
     } else if (error == EBUSY) {
-      (is_closed(each) ? result.closing : result.others.busy).push_back(each);
+      const Holder holder = holder_of(each);
+      if (holder != Holder::gone) {
+        (holder == Holder::drains ? result.closing : result.others.busy).push_back(each);
+      }
     } else if (error != ENOENT) {
       result.others.failure = std::move(taken.failure);
       break;

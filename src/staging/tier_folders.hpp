@@ -20,7 +20,7 @@ struct WriterRecovery {
   std::vector<std::string> recovered;  ///< Folders.
   std::vector<std::string> foreign;    ///< Of other users.
   std::vector<std::string>
-      orphans;  ///< Their file is gone, or another one has its name. They are as they were, save for a mark.
+      orphans;  ///< Their file is gone, or another one has its name. They are as they were, save for a mark. Also one that was superseded during its drain.
   std::vector<std::string> busy;        ///< Of living processes.
   std::vector<std::string> superseded;  ///< Others have opened the file for writing since. The same.
 };
@@ -37,9 +37,16 @@ struct TakenWriters {
 TakenWriters take_writers(const std::string& folder, bool also_alone, FileCalls& calls = FileCalls::system());
 /// Brings what is in them into the file, and removes the folders. Blocks. From any thread. @throws std::bad_alloc
 WriterRecovery recover_taken(TakenWriters taken, const TierSettings& settings = {});
-/// Whether the process that has the folder drains it, and will let it go. The caller has the `TierLock`, and has found it taken.
-bool is_closed(const std::string& folder);
-/// Returns when that process has let it go, or another one has it that will not. The caller has neither the `TierLock` nor a folder of the file. Blocks.
+/// What the process does that had a folder when another one looked.
+enum class Holder {
+  gone,    ///< It has removed the folder.
+  drains,  ///< It brings the log into the file, and will let the folder go.
+  stages,  ///< It has the file open.
+};
+/// Of a folder that the caller has found taken (`EBUSY`). The caller has the `TierLock`. Blocks, for an instant: takes the lock of `lock_marks`.
+Holder holder_of(const std::string& folder);
+/// If a process drains the folder, it returns when that has let it go. If that process is killed, and another one takes the folder to stage the file before
+/// the caller has woken up, it returns when that one lets it go. The caller has neither the `TierLock` nor a folder of the file. Blocks.
 void wait_if_closed(const std::string& folder);
 /// All of it while the caller has the `TierLock`: other openings in the tier wait. Those of living processes are left alone, unless the program has closed the
 /// file: it waits for their drains. Blocks. From any thread. @throws std::bad_alloc

@@ -9,7 +9,10 @@
 #include <atomic>
 #include <future>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "staging/placement.hpp"
 #include "staging/shared_tiered_file.hpp"
@@ -37,6 +40,54 @@ class StoppedCalls : public FileCalls {
  private:
   std::promise<void> stopped_;
   std::promise<void> let_go_;
+};
+
+/// It stops when the mark of a folder is removed and the folder is not.
+class RemovingCalls : public FileCalls {
+ public:
+  int remove(int folder, const char* name) noexcept override {
+    const int result = FileCalls::remove(folder, name);
+    if (std::string_view(name) == closed_name && result == 0) {
+      gone_.set_value();
+      let_go_.get_future().wait();
+    }
+    return result;
+  }
+  void wait_until_the_mark_is_gone() { gone_.get_future().wait(); }
+  void go_on() { let_go_.set_value(); }
+
+ private:
+  std::promise<void> gone_;
+  std::promise<void> let_go_;
+};
+
+/// Processes that wait for ever, and are killed with this object.
+class Children {
+ public:
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  ~Children() {
+    for (const pid_t child : all_) {
+      EXPECT_EQ(::kill(child, SIGKILL), 0);
+      EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+    }
+  }
+  /// `first`: what the child does before it waits.
+  template <class First>
+  void fork(const First& first) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      first();
+      for (;;) {
+        ::pause();
+      }
+    }
+    all_.push_back(child);
+  }
+
+ private:
+  std::vector<pid_t> all_;
 };
 
 class RecoveryLockTest : public TierTest {
@@ -111,15 +162,19 @@ TEST_F(RecoveryLockTest, OpeningOfTheSameFileWaits) {
     own.wait_until_it_has_stopped();
     EXPECT_EQ(take().closing, std::vector{each});
     SharedTieredFile::Opened opened;
-    std::jthread opening([&] { opened = SharedTieredFile::open(tier, final_path); });
-    while (!test::is_waited_for(each)) {
+    std::atomic<bool> has_ended = false;
+    std::jthread opening([&] {
+      opened = SharedTieredFile::open(tier, final_path);
+      has_ended = true;
+    });
+    while (!test::is_waited_for(each) && !has_ended) {
       std::this_thread::yield();
     }
     use_another_file();
     own.go_on();
     opening.join();
     recovering.join();
-    EXPECT_EQ(recovery.failure.text() + opened.failure.text(), "");
+    ASSERT_EQ(recovery.failure.text() + opened.failure.text(), "");
     EXPECT_EQ(recovery.recovered, std::vector{each});
     EXPECT_EQ(opened.file->file().size(), left.size());
     EXPECT_EQ(opened.file->close().text(), "");
@@ -241,16 +296,9 @@ TEST_F(RecoveryLockTest, ChildOfAForkDoesNotKeepTheLockOfALog) {
   const LockedDescriptor waiting(::open(folder_of_rank.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   TakenWriters taken = take();
   ASSERT_EQ(taken.dead.size(), 1U);
-  std::vector<pid_t> children;
+  Children children;
   const auto fork_one = [&] {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      taken = {};  // does not end the lock of its parent
-      for (;;) {
-        ::pause();
-      }
-    }
-    children.push_back(child);
+    children.fork([&] { taken = {}; });  // does not end the lock of its parent
   };
   fork_one();
   EXPECT_FALSE(is_free(waiting));
@@ -265,10 +313,105 @@ TEST_F(RecoveryLockTest, ChildOfAForkDoesNotKeepTheLockOfALog) {
   fork_one();
   EXPECT_EQ(recover_taken(std::move(taken)).recovered, std::vector{folder_of_rank});
   EXPECT_TRUE(is_free(waiting)) << "after a recovery";
-  for (const pid_t child : children) {
-    EXPECT_EQ(::kill(child, SIGKILL), 0);
-    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
+// The folder was there when the opening made its name durable, and has gone before it is opened.
+TEST_F(RecoveryLockTest, RecoveryEndsBetweenTwoCallsOfAnOpening) {
+  leave(log, false);
+  TakenWriters taken = take();
+  ASSERT_EQ(taken.dead.size(), 1U);
+  WriterRecovery recovery;
+  calls.before = [&](const WatchedCalls::Asked& asked) {
+    if (asked.kind == WatchedCalls::Kind::sync && asked.path() == tier && !taken.dead.empty()) {
+      recovery = recover_taken(std::exchange(taken, {}));
+    }
+    return WatchedCalls::Fault{};
+  };
+  const SharedTieredFile::Opened opened = SharedTieredFile::open(tier, final_path, settings);
+  EXPECT_EQ(recovery.recovered, std::vector{log});
+  ASSERT_EQ(opened.failure.text(), "");
+  EXPECT_EQ(opened.file->file().size(), left.size());
+  EXPECT_EQ(opened.file->close().text(), "");
+}
+
+// The mark is gone by then, and the folder is not.
+TEST_F(RecoveryLockTest, FolderThatIsBeingRemovedIsNotTakenForThatOfAWriter) {
+  for (const std::string& each : {writer_folder(log, 0), log}) {
+    SCOPED_TRACE(each);
+    RemovingCalls removing;
+    slow.calls = &removing;
+    leave(each, each != log);
+    TakenWriters taken = take();
+    ASSERT_EQ(taken.dead.size(), 1U);
+    WriterRecovery recovery;
+    std::jthread recovering([&] { recovery = recover_taken(std::move(taken), slow); });
+    removing.wait_until_the_mark_is_gone();
+    SharedTieredFile::Opened opened;
+    std::atomic<bool> has_ended = false;
+    std::jthread opening([&] {
+      opened = SharedTieredFile::open(tier, final_path);
+      has_ended = true;
+    });
+    const std::string marks = tier + "/.dovetail-" + std::to_string(::geteuid()) + ".marks.lock";
+    while (!test::is_waited_for(marks) && !has_ended) {
+      std::this_thread::yield();
+    }
+    removing.go_on();
+    opening.join();
+    recovering.join();
+    ASSERT_EQ(recovery.failure.text() + opened.failure.text(), "");
+    EXPECT_EQ(opened.file->close().text(), "");
   }
+}
+
+TEST_F(RecoveryLockTest, FolderThatIsKeptIsWaitedForUntilItIsLetGo) {
+  TieredFile::Opened closed = TieredFile::open(log, final_path);
+  ASSERT_EQ(closed.failure.text(), "");
+  ASSERT_EQ(closed.file->write(0, left).text(), "");
+  ASSERT_EQ(closed.file->note_closed().text(), "");
+  ASSERT_EQ(closed.file->finish(true).text(), "");
+  EXPECT_EQ(take().closing, std::vector{log});
+  closed.file.reset();
+  EXPECT_EQ(recover_taken(take()).failure.text(), "");
+  EXPECT_FALSE(std::filesystem::exists(log));
+}
+
+// Others would take it for a living writer, and leave its log out.
+TEST_F(RecoveryLockTest, NothingIsRecoveredWithoutAMark) {
+  leave(writer_folder(log, 0), true);
+  int forbidden = 1;
+  calls.before = [&](const WatchedCalls::Asked& asked) {
+    const bool is_mark = asked.kind == WatchedCalls::Kind::open && asked.path() == writer_folder(log, 0);
+    return WatchedCalls::Fault{.error = is_mark && forbidden-- > 0 ? ENOSPC : 0};
+  };
+  const auto take = [&] {
+    const TierLock lock = lock_tier(tier);
+    return take_writers(log, true, calls);
+  };
+  ASSERT_TRUE(std::filesystem::exists(writer_folder(log, 0) + "/" + reserve_name));
+  EXPECT_EQ(take().dead.size(), 1U) << "the reserve gives the space for it";
+  std::filesystem::remove(writer_folder(log, 0) + "/" + closed_name);
+  forbidden = 2;
+  const TakenWriters taken = take();
+  EXPECT_EQ(taken.others.failure.error, ENOSPC);
+  EXPECT_EQ(taken.dead.size(), 0U);
+  EXPECT_EQ(this->take().dead.size(), 1U) << "it has been let go";
+  EXPECT_TRUE(bytes_of(final_path).empty());
+}
+
+// It may be newer than what the others have.
+TEST_F(RecoveryLockTest, OpeningThatIsRefusedRecoversNothing) {
+  TierSettings of_writers;
+  of_writers.shared = true;
+  leave(writer_folder(log, 1), of_writers, left);
+  leave(writer_folder(log, 2), of_writers, left);
+  const TieredFile::Opened living = TieredFile::open(writer_folder(log, 0), final_path, of_writers);
+  ASSERT_EQ(living.failure.text(), "");
+  const OpenedFolder recovered = take_to_recover(writer_folder(log, 1), FileCalls::system());
+  ASSERT_EQ(recovered.failure.text(), "");
+  EXPECT_EQ(SharedTieredFile::open(tier, final_path).failure.error, EBUSY);
+  EXPECT_TRUE(std::filesystem::exists(writer_folder(log, 2)));
+  EXPECT_TRUE(bytes_of(final_path).empty());
 }
 
 TEST_F(RecoveryLockTest, OpeningThatFailsLeavesNoFolder) {

@@ -1,7 +1,10 @@
 // The command `dovetail-staging`, as a user starts it.
+#include <signal.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -149,14 +152,75 @@ TEST_F(StagingCommandTest, RecoversAllLogsOfAFileTogether) {
          ::waitpid(command, nullptr, WNOHANG) == 0) {
     std::this_thread::yield();
   }
-  {
-    const TierLock lock = lock_tier(tier);
-    EXPECT_EQ(lock.failure.text(), "");
-    EXPECT_EQ(take_writers(log, true).closing, logs);
+  for (const std::string& each : logs) {
+    EXPECT_EQ(take_to_recover(each, FileCalls::system()).failure.error, EBUSY);
   }
+  EXPECT_TRUE(bytes_of(final_path) == Bytes(10, std::byte{1}));
+  EXPECT_EQ(lock_tier(tier).failure.text(), "");
   marks.reset();
   EXPECT_EQ(end_of(command), 0) << said;
   EXPECT_FALSE(std::filesystem::exists(logs[1]));
+}
+
+// What it has seen first may be old by then: it has waited for the drains of other files.
+TEST_F(StagingCommandTest, RecoversWhatIsThereOfAFileWhenItsTurnComes) {
+  const std::string second = final_path + ".other";
+  put(second, {});
+  const std::string log_of_second = folder_of(tier, second).folder;
+  const auto leave = [&](unsigned writer, std::byte value) {
+    const TieredFile::Opened opened = TieredFile::open(writer_folder(log_of_second, writer), second, settings);
+    ASSERT_EQ(opened.failure.text(), "");
+    ASSERT_EQ(opened.file->write(0, Bytes(10, value)).text(), "");
+    settings.generation = opened.file->generation();
+  };
+  ASSERT_EQ(open()->write(0, Bytes(10, std::byte{1})).text(), "");
+  settings.shared = true;
+  leave(5, std::byte{5});
+  leave(6, std::byte{6});
+  std::optional<TierLock> marks(lock_marks(tier));
+  const pid_t command = start({"recover", tier});
+  while (!test::is_waited_for(tier + "/.dovetail-" + std::to_string(::geteuid()) + ".marks.lock") &&
+         ::waitpid(command, nullptr, WNOHANG) == 0) {
+    std::this_thread::yield();
+  }
+  std::filesystem::remove_all(writer_folder(log_of_second, 5));  // as if its process had drained it
+  std::filesystem::rename(writer_folder(log_of_second, 6), writer_folder(log_of_second, 7));
+  marks.reset();
+  EXPECT_EQ(end_of(command), 0) << said;
+  EXPECT_EQ(said, "");
+  EXPECT_TRUE(same(bytes_of(second), Bytes(10, std::byte{6})));
+  EXPECT_FALSE(std::filesystem::exists(writer_folder(log_of_second, 7)));
+}
+
+// Whoever takes it waits for one that has it shared, with the lock of the tier.
+TEST_F(StagingCommandTest, WaitKeepsNobodyFromTheFolderWhileItReads) {
+  ASSERT_EQ(open()->write(0, test::random_bytes(100, 1)).text(), "");
+  const std::string segment = segments().front();
+  std::filesystem::resize_file(segment, std::uintmax_t{1} << 38);  // it takes minutes to read it
+  const pid_t command = start({"wait", log});
+  const std::string descriptors = "/proc/" + std::to_string(command) + "/fd";
+  const auto reads = [&] {
+    std::error_code error;
+    std::filesystem::directory_iterator entry(descriptors, error);
+    return std::any_of(entry, {},
+                       [&](const auto& each) { return std::filesystem::read_symlink(each.path(), error) == segment; });
+  };
+  while (!reads() && ::waitpid(command, nullptr, WNOHANG) == 0) {
+    std::this_thread::yield();
+  }
+  LockedDescriptor taken(::open(log.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int error = lock_file(taken.get(), LOCK_EX | LOCK_NB);
+  EXPECT_TRUE(reads()) << "it has ended: the test tests nothing";
+  EXPECT_EQ(error, 0);
+  EXPECT_EQ(::kill(command, SIGKILL), 0);
+  EXPECT_EQ(end_of(command), -1);
+}
+
+TEST_F(StagingCommandTest, ATierHasNoFoldersOfKilledRecoveries) {
+  ASSERT_EQ(::mkdir(log.c_str(), 0700), 0);
+  put(log + "/" + closed_name, {});
+  EXPECT_EQ(run({"recover", tier}), 0) << said;
+  EXPECT_FALSE(std::filesystem::exists(log));
 }
 
 TEST_F(StagingCommandTest, WaitsForTheProcessThatHasIt) {

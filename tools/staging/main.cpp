@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.hpp"
 #include "staging/inspection.hpp"
+#include "staging/locked_descriptor.hpp"
 #include "staging/placement.hpp"
 #include "staging/recovery.hpp"
 #include "staging/tier_folders.hpp"
@@ -122,24 +122,37 @@ int verify(const std::string& log) {
   return 0;
 }
 
-// All of one file together, in their order: whoever opens the file meanwhile finds none that lies over one that is drained later. Openings of other files go on.
-std::vector<OpenedFolder> take_logs(std::span<const std::string> logs, FileCalls& calls, FileFailure& failure) {
-  std::error_code error;
-  const std::filesystem::path log = std::filesystem::canonical(logs.front(), error);
-  if (error) {
-    failure = {.error = error.value(), .operation = "find", .path = logs.front()};
-    return {};
+// The folder in which it is, whether or not it is still there.
+std::string above(const std::string& log) {
+  std::filesystem::path path(log);
+  if (!path.has_filename()) {
+    path = path.parent_path();  // it ends with a slash
   }
-  const TierLock lock = lock_tier(log.parent_path());
-  failure = lock.failure;
-  std::vector<OpenedFolder> taken;
-  for (auto each = logs.begin(); !failure && each != logs.end(); ++each) {
-    taken.push_back(take_to_recover(*each, calls));
-    if (const int why = taken.back().failure.error; why != 0 && why != ENOENT) {
+  return path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
+struct TakenLogs {
+  std::vector<std::string> logs{};    // of one file, in their order
+  std::vector<OpenedFolder> taken{};  // up to the first that cannot be taken
+  FileFailure failure{};
+};
+
+// All of one file together: whoever opens the file meanwhile finds none that lies over one that is drained later. Openings of other files go on. `logs`: where a
+// tier was named, there may be others by now.
+TakenLogs take_logs(std::vector<std::string> logs, bool is_tier, FileCalls& calls) {
+  TakenLogs result{.logs = std::move(logs)};
+  const TierLock lock = lock_tier(above(result.logs.front()));
+  result.failure = lock.failure;
+  if (is_tier && !result.failure) {
+    result.logs = writer_folders(file_folder(result.logs.front()), result.failure);
+  }
+  for (auto each = result.logs.begin(); !result.failure && each != result.logs.end(); ++each) {
+    result.taken.push_back(take_to_recover(*each, calls));
+    if (const int why = result.taken.back().failure.error; why != 0 && why != ENOENT) {
       break;
     }
   }
-  return taken;
+  return result;
 }
 
 Recovery recover_one(OpenedFolder taken, const TierSettings& settings) {
@@ -153,21 +166,20 @@ Recovery recover_one(OpenedFolder taken, const TierSettings& settings) {
   return recovery;
 }
 
-// `logs`: of one file. Those behind one that could not be recovered may be newer, and stay.
-int recover_file(std::span<const std::string> logs, const TierSettings& settings) {
-  FileFailure failure;
-  std::vector<OpenedFolder> taken = take_logs(logs, *settings.calls, failure);
-  if (failure) {
-    return complain(failure);
+// Those behind one that could not be recovered may be newer, and stay.
+int recover_file(std::vector<std::string> found, bool is_tier, const TierSettings& settings) {
+  TakenLogs logs = take_logs(std::move(found), is_tier, *settings.calls);
+  if (logs.failure) {
+    return complain(logs.failure);
   }
   int status = 0;
   std::size_t done = 0;
-  for (bool has_failed = false; !has_failed && done < taken.size(); ++done) {
-    const Recovery recovery = recover_one(std::move(taken[done]), settings);
+  for (bool has_failed = false; !has_failed && done < logs.taken.size(); ++done) {
+    const Recovery recovery = recover_one(std::move(logs.taken[done]), settings);
     has_failed = recovery.has_failed();
     status = recovery.failure ? complain(recovery.failure) : status;
   }
-  for (const std::string& log : logs.subspan(done)) {
+  for (const std::string& log : std::span(logs.logs).subspan(done)) {
     std::fprintf(stderr, "dovetail staging: %s stays as it is, since an earlier log of its file does\n", log.c_str());
   }
   return status;
@@ -179,11 +191,12 @@ int recover_all(const std::string& folder, const TierSettings& settings) {
   if (failure) {
     return complain(failure);
   }
+  const bool is_tier = logs != std::vector{folder};
   int status = 0;
   for (auto first = logs.begin(); first != logs.end();) {
     const auto end = std::find_if(first, logs.end(),
                                   [&](const std::string& log) { return file_folder(log) != file_folder(*first); });
-    status = std::max(status, recover_file({first, end}, settings));
+    status = std::max(status, recover_file({first, end}, is_tier, settings));
     first = end;
   }
   return status;
@@ -203,17 +216,15 @@ int discard_one(const std::string& log, bool is_forced) {
 
 // Until the process that has it has closed it, or has ended.
 int wait_for(const std::string& log) {
-  const base::Descriptor folder(::open(log.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0) {
-    return errno == ENOENT ? 0 : complain({.error = errno, .operation = "open", .path = log});
-  }
-  int result = 0;
-  do {
-    result = ::flock(folder.get(), LOCK_SH);
-  } while (result != 0 && errno == EINTR);
-  if (result != 0) {
-    return complain({.error = errno, .operation = "lock", .path = log});
-  }
+  {
+    const LockedDescriptor folder(::open(log.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() < 0) {
+      return errno == ENOENT ? 0 : complain({.error = errno, .operation = "open", .path = log});
+    }
+    if (const int error = lock_file(folder.get(), LOCK_SH)) {
+      return complain({.error = error, .operation = "lock", .path = log});
+    }
+  }  // the log may be long, and whoever takes the folder waits for this lock
   if (::access(log.c_str(), F_OK) != 0) {
     return 0;  // drained, and removed
   }
