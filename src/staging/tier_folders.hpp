@@ -46,7 +46,8 @@ enum class Holder {
 /// Of a folder that the caller has found taken (`EBUSY`). The caller has the `TierLock`. Blocks, for an instant: takes the lock of `lock_marks`.
 Holder holder_of(const std::string& folder);
 /// If a process drains the folder, it returns when that has let it go. If that process is killed, and another one takes the folder to stage the file before
-/// the caller has woken up, it returns when that one lets it go. The caller has neither the `TierLock` nor a folder of the file. Blocks.
+/// the caller has woken up, it returns when that one lets it go. The caller has no folder of the file. It may have the `TierLock`: who drains a marked folder takes
+/// the lock of `lock_marks` at most. Blocks.
 void wait_if_closed(const std::string& folder);
 /// All of it while the caller has the `TierLock`: other openings in the tier wait. Those of living processes are left alone, unless the program has closed the
 /// file: it waits for their drains. Blocks. From any thread. @throws std::bad_alloc

@@ -17,7 +17,8 @@ struct TierLock {
 /// that another one is about to open. `tier`: a folder. Blocks until no other process has it.
 TierLock lock_tier(const std::string& tier);
 
-/// Held from a look at which logs there are to what the final file says of the tier. Short; the lock of the tier may be held meanwhile.
+/// Held from a look at which logs there are to what the final file says of the tier: no other lock is waited for with it, but the attributes of the final file are
+/// read and set. The lock of the tier may be held meanwhile.
 TierLock lock_marks(const std::string& tier);
 
 }  // namespace dovetail::staging

@@ -1,6 +1,7 @@
 """A file that one process stages and another one opens; children; what is wrong with a configuration; calls that a file is given up for."""
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -53,13 +54,6 @@ class Processes(Case):
     def setUp(self):
         super().setUp()
         self.file = self.folder / "file"
-
-    def say(self, process, expected: bytes) -> None:
-        self.assertEqual(process.stdout.readline(), expected)
-
-    def go_on(self, process) -> None:
-        process.stdin.write(b"\n")
-        process.stdin.flush()
 
     def test_another_process_reads_what_was_written_though_the_file_is_open(self):
         writer = self.started(sys.executable, "-c", WRITES, self.file)
@@ -121,36 +115,49 @@ class Processes(Case):
             self.assertFalse([each for each in (process / "fd").iterdir() if "inotify" in os.readlink(each)])
 
     def test_a_file_is_closed_while_another_process_has_it_drained(self):
-        # Its own drain comes behind those of two other files, when nothing of it is staged any more. What is freed is written over, and its space is not used at once.
+        # Its own drain comes behind those of two files in another tier. What is freed is written over, and its space is not used at once.
         program = """
 import os, sys
-def written(number, megabytes):
-    file = os.open(sys.argv[1] + str(number), os.O_RDWR | os.O_CREAT, 0o644)
-    for _ in range(megabytes):
-        os.write(file, b"x" * 1_000_000)
-    return file
-file, *others = written(0, 1), written(1, 3), written(2, 3)
-for each in others:
-    os.close(each)
+files = [os.open(path, os.O_RDWR | os.O_CREAT, 0o644) for path in sys.argv[1:]]
+for file in files:
+    os.write(file, b"x" * 1_000_000)
 print("written", flush=True)
 sys.stdin.readline()
-os.close(file)
+for file in files:
+    os.close(file)
 print("closed", flush=True)
+sys.stdin.readline()
 """
+        other_tier = self.root / "other"
+        other_tier.mkdir()
+        others = [self.folder / name for name in ("other0", "other1")]
+        group = {"names": [str(self.folder / "other*")], "tier": str(other_tier), "from_bytes": 0}
+        usual = json.loads(self.configuration.read_text())["files"]
+        self.configuration.write_text(json.dumps({"files": [group, *usual]}))
+
         fill = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.perturb=90"
-        writer = self.started(
-            "env", fill, "DOVETAIL_DRAIN_BANDWIDTH=4", sys.executable, "-c", program, self.file, stderr=subprocess.PIPE
-        )
+        writer = self.started("env", fill, sys.executable, "-c", program, *others, self.file, stderr=subprocess.PIPE)
         self.say(writer, b"written\n")
-        (log,) = (self.tier / each for each in self.logs() if each.startswith("file0-"))
-        reader = self.started("cat", f"{self.file}0")
-        while len([*log.glob("*.log")]) < 2:  # the second one says that it is drained
-            self.assertIsNone(reader.poll())
+        (log,) = (self.tier / each for each in self.logs())
+        # With it, logs are ended: neither the drains of the others end, nor what another process has asked for.
+        marks = f".dovetail-{os.geteuid()}.marks.lock"
+        held, held_of_others = (os.open(tier / marks, os.O_RDONLY) for tier in (self.tier, other_tier))
+        for each in (held, held_of_others):
+            fcntl.flock(each, fcntl.LOCK_EX)
+        os.utime(log)  # as another process asks for the file
+        self.wait_until_it_waits(writer, marks)
+        self.go_on(writer)
+        self.say(writer, b"closed\n")
+        os.close(held)
+        while log.exists():
+            self.assertIsNone(writer.poll())
+        os.close(held_of_others)
         _, errors = writer.communicate(b"\n", timeout=SECONDS)
         self.assertEqual((writer.returncode, self.logs()), (0, []), errors)
-        self.assertEqual(reader.communicate(timeout=SECONDS)[0], b"x" * 1_000_000)
-        for number, megabytes in enumerate((1, 3, 3)):
-            self.assertEqual(Path(f"{self.file}{number}").stat().st_size, megabytes * 1_000_000)
+        self.assertIn(b"is written through from now on, since another process has opened it", errors)
+        self.assertFalse([each for each in other_tier.iterdir() if each.is_dir()])
+        for file in (self.file, *others):
+            self.assertEqual(file.stat().st_size, 1_000_000)
 
     def leave(self, megabytes: int) -> None:
         """A killed process has left that of the file."""
@@ -180,14 +187,6 @@ print("closed", flush=True)
         recovery.wait()
         self.assertEqual(len(self.staged("cat", self.file).stdout), megabytes * 1_000_000)
         self.assertEqual(self.logs(), [])
-
-    def wait_until_it_waits(self, process, log: str) -> None:
-        waits = f":{(self.tier / log).stat().st_ino} "
-        while process.poll() is None and not any(
-            "-> FLOCK" in line and waits in line for line in Path("/proc/locks").read_text().splitlines()
-        ):
-            pass
-        self.assertIsNone(process.poll(), "it has not waited")
 
     def test_a_log_is_not_recovered_while_an_earlier_one_is(self):
         self.leave(1)

@@ -74,6 +74,22 @@ class Case(unittest.TestCase):
         self.addCleanup(end)
         return process
 
+    def say(self, process, expected: bytes) -> None:
+        self.assertEqual(process.stdout.readline(), expected)
+
+    def go_on(self, process) -> None:
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+
+    def wait_until_it_waits(self, process, name: str) -> None:
+        """For the lock of a file or folder in the tier."""
+        waits = (f" {process.pid} ", f":{(self.tier / name).stat().st_ino} ", "-> FLOCK")
+        while process.poll() is None and not any(
+            all(each in line for each in waits) for line in Path("/proc/locks").read_text().splitlines()
+        ):
+            pass
+        self.assertIsNone(process.poll(), "it has not waited")
+
     def forget_staged(self) -> None:
         os.utime(self.tier, ns=(0, 0))
 

@@ -322,7 +322,7 @@ TEST_F(RecoveryLockTest, RecoveryEndsBetweenTwoCallsOfAnOpening) {
   ASSERT_EQ(taken.dead.size(), 1U);
   WriterRecovery recovery;
   calls.before = [&](const WatchedCalls::Asked& asked) {
-    if (asked.kind == WatchedCalls::Kind::sync && asked.path() == tier && !taken.dead.empty()) {
+    if (asked.kind == WatchedCalls::Kind::sync && asked.path() == tier_of_log(log) && !taken.dead.empty()) {
       recovery = recover_taken(std::exchange(taken, {}));
     }
     return WatchedCalls::Fault{};

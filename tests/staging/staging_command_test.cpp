@@ -31,14 +31,14 @@ class StagingCommandTest : public TierTest {
  protected:
   void SetUp() override {
     const char* build = std::getenv("DOVETAIL_BUILD_DIR");
-    program = std::string(build != nullptr ? build : ".") + "/bin/dovetail-staging";
+    program = std::filesystem::absolute(build != nullptr ? build : ".") / "bin/dovetail-staging";
     if (::access(program.c_str(), X_OK) != 0) {
       GTEST_SKIP() << "the tools are not built here";
     }
   }
   /// Its exit status; what it says is in `said`.
-  int run(const std::vector<std::string>& words) { return end_of(start(words)); }
-  pid_t start(std::vector<std::string> words) const {
+  int run(const std::vector<std::string>& words, const std::string& in = "/") { return end_of(start(words, in)); }
+  pid_t start(std::vector<std::string> words, const std::string& in = "/") const {
     words.insert(words.begin(), program);
     std::vector<char*> arguments;
     for (std::string& each : words) {
@@ -47,6 +47,7 @@ class StagingCommandTest : public TierTest {
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, in.c_str());
     posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
     pid_t child = -1;
@@ -59,6 +60,14 @@ class StagingCommandTest : public TierTest {
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     said = test::contents(output);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  /// A killed rank has left those bytes at the begin of the file. Those of one job, if each has the generation of the one before.
+  void leave(unsigned writer, const Bytes& data) {
+    settings.shared = true;
+    const TieredFile::Opened opened = TieredFile::open(writer_folder(log, writer), final_path, settings);
+    ASSERT_EQ(opened.failure.text(), "");
+    ASSERT_EQ(opened.file->write(0, data).text(), "");
+    settings.generation = opened.file->generation();
   }
   std::string program;
   std::string said;
@@ -136,16 +145,49 @@ TEST_F(StagingCommandTest, LogsOfAFileAreRecoveredByNumberAndNotBehindAFailure) 
   EXPECT_TRUE(same(bytes_of(final_path), Bytes(10, std::byte{2})));
 }
 
+TEST_F(StagingCommandTest, LogsBeforeTheOneThatIsNamedAreRecoveredFirst) {
+  leave(2, Bytes(10, std::byte{1}));
+  leave(10, Bytes(5, std::byte{2}));
+  Bytes expected(10, std::byte{1});
+  std::fill_n(expected.begin(), 5, std::byte{2});
+  EXPECT_EQ(run({"recover", writer_folder(log, 10)}), 0) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), expected));
+  EXPECT_FALSE(std::filesystem::exists(writer_folder(log, 2)));
+}
+
+TEST_F(StagingCommandTest, LogsBehindOneOfAnotherProcessAreLeftToIt) {
+  leave(0, Bytes(10, std::byte{1}));
+  leave(1, Bytes(10, std::byte{2}));
+  const OpenedFolder taken = take_to_recover(writer_folder(log, 0), FileCalls::system());
+  EXPECT_EQ(run({"recover", tier}), 1);
+  EXPECT_NE(said.find(writer_folder(log, 1) + " is left to the process that has an earlier log"), std::string::npos)
+      << said;
+}
+
+// A shell adds the slash where it completes a name.
+TEST_F(StagingCommandTest, AFolderMayBeNamedFromWithinTheTierAndWithASlash) {
+  const std::string of_rank = writer_folder(log, 0);
+  const std::string name = std::filesystem::path(of_rank).filename();
+  for (const std::string& named : {name, name + "/", "./" + name, of_rank + "/", of_rank + "//"}) {
+    SCOPED_TRACE(named);
+    leave(0, Bytes(10, std::byte{1}));
+    EXPECT_EQ(run({"discard", "--force", named}, tier), 0) << said;
+    EXPECT_FALSE(std::filesystem::exists(of_rank));
+    leave(0, Bytes(10, std::byte{2}));
+    EXPECT_EQ(run({"recover", named}, tier), 0) << said;
+    EXPECT_FALSE(std::filesystem::exists(of_rank));
+    EXPECT_TRUE(same(bytes_of(final_path), Bytes(10, std::byte{2})));
+  }
+  leave(0, Bytes(10, std::byte{3}));
+  EXPECT_EQ(run({"recover", "."}, tier), 0) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), Bytes(10, std::byte{3})));
+}
+
 // Nobody comes between two of them, nor does another file wait.
 TEST_F(StagingCommandTest, RecoversAllLogsOfAFileTogether) {
-  settings.shared = true;
   const std::vector logs = {writer_folder(log, 0), writer_folder(log, 1)};
-  for (const std::string& each : logs) {
-    const TieredFile::Opened opened = TieredFile::open(each, final_path, settings);
-    ASSERT_EQ(opened.failure.text(), "");
-    ASSERT_EQ(opened.file->write(0, Bytes(10, std::byte{1})).text(), "");
-    settings.generation = opened.file->generation();
-  }
+  leave(0, Bytes(10, std::byte{1}));
+  leave(1, Bytes(10, std::byte{1}));
   std::optional<TierLock> marks(lock_marks(tier));  // the command needs it for the end of the first log
   const pid_t command = start({"recover", tier});
   while (!test::is_waited_for(tier + "/.dovetail-" + std::to_string(::geteuid()) + ".marks.lock") &&

@@ -122,29 +122,20 @@ int verify(const std::string& log) {
   return 0;
 }
 
-// The folder in which it is, whether or not it is still there.
-std::string above(const std::string& log) {
-  std::filesystem::path path(log);
-  if (!path.has_filename()) {
-    path = path.parent_path();  // it ends with a slash
-  }
-  return path.has_parent_path() ? path.parent_path().string() : ".";
-}
-
 struct TakenLogs {
   std::vector<std::string> logs{};    // of one file, in their order
   std::vector<OpenedFolder> taken{};  // up to the first that cannot be taken
   FileFailure failure{};
 };
 
-// All of one file together: whoever opens the file meanwhile finds none that lies over one that is drained later. Openings of other files go on. `logs`: where a
-// tier was named, there may be others by now.
-TakenLogs take_logs(std::vector<std::string> logs, bool is_tier, FileCalls& calls) {
-  TakenLogs result{.logs = std::move(logs)};
-  const TierLock lock = lock_tier(above(result.logs.front()));
+// All of the file of a log together: whoever opens the file meanwhile finds none that lies over one that is drained later. Openings of other files go on. Another
+// folder that a user may have named is taken alone.
+TakenLogs take_logs(const std::string& log, FileCalls& calls) {
+  TakenLogs result{.logs = {log}};
+  const TierLock lock = lock_tier(tier_of_log(log));
   result.failure = lock.failure;
-  if (is_tier && !result.failure) {
-    result.logs = writer_folders(file_folder(result.logs.front()), result.failure);
+  if (is_name_of_log(log) && !result.failure) {
+    result.logs = writer_folders(file_folder(log), result.failure);
   }
   for (auto each = result.logs.begin(); !result.failure && each != result.logs.end(); ++each) {
     result.taken.push_back(take_to_recover(*each, calls));
@@ -166,21 +157,25 @@ Recovery recover_one(OpenedFolder taken, const TierSettings& settings) {
   return recovery;
 }
 
-// Those behind one that could not be recovered may be newer, and stay.
-int recover_file(std::vector<std::string> found, bool is_tier, const TierSettings& settings) {
-  TakenLogs logs = take_logs(std::move(found), is_tier, *settings.calls);
+// The file of a log. What lies behind a log that could not be recovered may be newer, and stays.
+int recover_file(const std::string& log, const TierSettings& settings) {
+  TakenLogs logs = take_logs(log, *settings.calls);
   if (logs.failure) {
     return complain(logs.failure);
   }
   int status = 0;
   std::size_t done = 0;
+  bool is_of_another = false;
   for (bool has_failed = false; !has_failed && done < logs.taken.size(); ++done) {
     const Recovery recovery = recover_one(std::move(logs.taken[done]), settings);
     has_failed = recovery.has_failed();
+    is_of_another = recovery.failure.error == EBUSY;
     status = recovery.failure ? complain(recovery.failure) : status;
   }
-  for (const std::string& log : std::span(logs.logs).subspan(done)) {
-    std::fprintf(stderr, "dovetail staging: %s stays as it is, since an earlier log of its file does\n", log.c_str());
+  const char* const why = is_of_another ? "is left to the process that has an earlier log of its file"
+                                        : "stays as it is, since an earlier log of its file does";
+  for (const std::string& behind : std::span(logs.logs).subspan(done)) {
+    std::fprintf(stderr, "dovetail staging: %s %s\n", behind.c_str(), why);
   }
   return status;
 }
@@ -191,12 +186,12 @@ int recover_all(const std::string& folder, const TierSettings& settings) {
   if (failure) {
     return complain(failure);
   }
-  const bool is_tier = logs != std::vector{folder};
   int status = 0;
   for (auto first = logs.begin(); first != logs.end();) {
-    const auto end = std::find_if(first, logs.end(),
-                                  [&](const std::string& log) { return file_folder(log) != file_folder(*first); });
-    status = std::max(status, recover_file({first, end}, is_tier, settings));
+    const auto end = std::find_if(first + 1, logs.end(), [&](const std::string& log) {
+      return !is_name_of_log(*first) || file_folder(log) != file_folder(*first);
+    });
+    status = std::max(status, recover_file(*first, settings));
     first = end;
   }
   return status;
@@ -268,6 +263,8 @@ int run(int count, char** arguments) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : bad_usage;
   }
+  // Absolute and without a slash at its end: the tier and the number of a log are read from its name.
+  folder = std::filesystem::weakly_canonical(folder);
   if (shown->parsed()) {
     return show(folder, json);
   }
