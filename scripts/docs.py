@@ -80,7 +80,7 @@ def gather_pages() -> None:
 
 def make_site() -> list[str]:
     """Has Sphinx make the pages. Returns its warnings, each of which is a fault."""
-    command = [sys.executable, "-m", "sphinx", "--quiet", "--jobs", "auto", "--conf-dir", "docs"]
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--no-color", "--jobs", "auto", "--conf-dir", "docs"]
     result = subprocess.run(
         [*command, "--doctree-dir", OUTPUT / "doctrees", SOURCE, SITE],
         cwd=ROOT,
