@@ -120,8 +120,8 @@ test-messages: build-tests ## Random programs of tasks and messages against plai
 	    DOVETAIL_TEST_ROUNDS=$(MESSAGES_ROUNDS) $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_mpi_random_' || exit 1; \
 	done
 
-test-checkpoints: build-tests ## Programs that write as known codes do, and parallel HDF5, staged under each MPI library, with all their tests
-	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_mpiio_(programs|hdf5_order)_'
+test-checkpoints: build-tests ## Programs that write as known codes do, parallel HDF5, and jobs that are started again, staged under each MPI library, with all their tests
+	@DOVETAIL_TEST_LONG=1 $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_mpiio_(programs|hdf5_order|restart)_'
 
 test-staged: build-tests ## Programs whose files are staged: 600 random ones against the same without, 100 that are killed, 40 with threads, and git
 	@DOVETAIL_TEST_LONG=1 DOVETAIL_TEST_RANDOM_PROGRAMS=40 $(PYTHON) scripts/run_tests.py build/release --once -R '^interpose_staging_(stress|programs)_test$$'

@@ -1,10 +1,12 @@
-"""What the benchmarks of staging take as arguments, and how they end where no slow disk can be made."""
+"""What the benchmarks of staging take as arguments, how they end where no slow disk can be made, and how they empty the page cache."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from device_unavailable import DeviceUnavailable
 from harness.script import report_wrong
@@ -30,3 +32,13 @@ def exit_status_of(measure: Callable[[argparse.Namespace], int], arguments: argp
         return 77
     except (RuntimeError, AssertionError) as reason:
         return report_wrong(str(reason), arguments.json)
+
+
+def forget(folder: Path) -> None:
+    """The page cache has nothing of the files in it afterwards."""
+    os.sync()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(descriptor)

@@ -21,7 +21,7 @@ import dovetail as dt
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "devices")]
 
-from command import exit_status_of, parser_of  # noqa: E402 (beside this file)
+from command import exit_status_of, forget, parser_of  # noqa: E402 (beside this file)
 from harness.script import report  # noqa: E402 (beside this folder)
 from slow_disk import SlowDisk  # noqa: E402 (beside this folder)
 
@@ -78,16 +78,6 @@ def run(way: str, paths: list[Path], tier: Path, pieces: int) -> float:
     statuses = [process.wait() for process in processes]
     assert statuses == [0] * len(paths), f"a process has failed: {statuses}"
     return time.perf_counter() - begin
-
-
-def forget(folder: Path) -> None:
-    """The page cache has nothing of the files in it afterwards."""
-    os.sync()
-    for path in folder.rglob("*"):
-        if path.is_file():
-            descriptor = os.open(path, os.O_RDONLY)
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(descriptor)
 
 
 def read_back(final: Path, tier: Path, pieces: int) -> tuple[float, float]:

@@ -39,7 +39,7 @@ SLOWEST = 10.0  # MB/s
 AS_IT_IS, STAGED, KILLED, RESTARTED = "as it is", "staged", "killed", "started again"
 
 
-FOUND = "what an earlier run had left"  # so the library begins, for each log of a rank
+FOUND = "is read from the tier"  # so the library tells of what an earlier run had left
 
 
 def program_for(build: Path, wanted: str | None) -> tuple[Path, str]:
@@ -163,7 +163,7 @@ class Demo:
         step = closed[-1]
         self.say(
             f"kill -9      all ranks, after checkpoint {len(closed)} (step {step}): {on_tier / 1e6:.1f} MB of it were on the tier alone."
-            f" The next run went on from step {again.phases[0].step}, and brought {again.said.count(FOUND)} logs of ranks into their file first"
+            f" The next run went on from step {again.phases[0].step}{', which it read from the tier' if FOUND in again.said else ''}"
         )
         document = {"library": self._job.library, "ranks": RANKS, "cores": cores, "load": load}
         document["checkpoint_bytes"] = self._job.bytes

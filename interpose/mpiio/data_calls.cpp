@@ -21,7 +21,6 @@ namespace dovetail::interpose::mpiio {
 namespace {
 
 using staging::FileFailure;
-using staging::TieredFile;
 
 // Of this rank alone, also within a collective call. Only a program that has given a count of that size itself needs more than an int.
 int library_write_at(MPI_File file, MPI_Offset offset, const Memory& memory, MPI_Status* status) {
@@ -201,6 +200,9 @@ FileFailure write_prepared(StagedFile& staged, const Prepared& prepared, const s
 }
 
 Outcome stage(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+  if (staged.is_undrained()) {
+    return library_call(file, offset, memory, library_write_at);  // which says that it is open for reading
+  }
   if (memory.count == 0) {
     return {};
   }
@@ -303,7 +305,7 @@ Outcome read_staged(StagedFile& staged, MPI_File file, MPI_Offset offset, const 
   if (prepared->layout == nullptr) {
     return {};
   }
-  const TieredFile::Read read =
+  const staging::FileRead read =
       staged.read(prepared->view, prepared->skip, prepared->layout, static_cast<std::byte*>(memory.address));
   return {.code = read.failure ? fail(file, MPI_ERR_IO, read.failure.text()) : MPI_SUCCESS, .bytes = read.bytes};
 }

@@ -28,6 +28,15 @@ int behind_drain(MPI_File file, const Call& call) {
   return call();
 }
 
+// What others have left is not drained for those that only read it. What others have written since is in the final file.
+int sync(MPI_File file) {
+  if (const auto staged = find_file(file); staged != nullptr && staged->is_undrained()) {
+    staged->forget_superseded();
+    return pmpi().File_sync(file);
+  }
+  return behind_drain(file, [&] { return pmpi().File_sync(file); });
+}
+
 // A file grows without its log: what is staged lies before the new end.
 int set_size(MPI_File file, MPI_Offset size) {
   if (const auto staged = find_file(file)) {
@@ -109,9 +118,12 @@ int set_atomicity(MPI_File file, int flag) {
 }
 
 int get_size(MPI_File file, MPI_Offset* size) {
+  // In this order: what is drained meanwhile counts in one of them.
+  const auto staged = find_file(file);
+  const auto end = staged != nullptr ? static_cast<MPI_Offset>(staged->staged_end()) : 0;
   const int code = pmpi().File_get_size(file, size);
-  if (const auto staged = find_file(file); staged != nullptr && code == MPI_SUCCESS) {
-    *size = std::max(*size, static_cast<MPI_Offset>(staged->staged_end()));
+  if (code == MPI_SUCCESS) {
+    *size = std::max(*size, end);
   }
   return code;
 }
@@ -161,7 +173,7 @@ using namespace dovetail::interpose::mpiio;
 extern "C" {
 
 SHOWN int MPI_File_sync(MPI_File file) {
-  return without_exceptions(file, [&] { return behind_drain(file, [&] { return pmpi().File_sync(file); }); });
+  return without_exceptions(file, [&] { return sync(file); });
 }
 
 SHOWN int MPI_File_set_size(MPI_File file, MPI_Offset size) {

@@ -30,7 +30,7 @@ namespace dovetail::interpose::mpiio {
 #define DOVETAIL_MPIIO_FUNCTIONS(USE) \
   DOVETAIL_MPIIO_CALLS(USE) \
   USE(Init) USE(Init_thread) USE(Finalize) \
-  USE(Comm_create_keyval) USE(Comm_set_attr) USE(Comm_dup) USE(Comm_free) USE(Comm_rank) USE(Comm_size) USE(Allreduce) \
+  USE(Comm_create_keyval) USE(Comm_set_attr) USE(Comm_dup) USE(Comm_free) USE(Comm_rank) USE(Comm_size) USE(Allreduce) USE(Allgather) USE(Allgatherv) \
   USE(Info_create) USE(Info_dup) USE(Info_free) USE(Info_get) USE(Info_set) USE(Info_delete) \
   USE(Type_get_envelope) USE(Type_get_contents) USE(Type_get_extent_x) USE(Type_get_true_extent_x) USE(Type_size_x) USE(Type_free) USE(Pack) \
   USE(Get_elements_x) USE(Status_set_elements_x) USE(Status_set_cancelled) USE(Grequest_start) USE(Grequest_complete) \

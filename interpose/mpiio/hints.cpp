@@ -139,6 +139,16 @@ std::string names_of_hints() {
   return all + buffer_name;
 }
 
+staging::TierSettings settings_of(const Hints& hints, int drains) {
+  const std::uint64_t together = hints.drain_bandwidth * bytes_in_megabyte;
+  const std::uint64_t each = together / static_cast<std::uint64_t>(drains);
+  return {.drain = {.stripe_bytes = hints.stripe_bytes,
+                    .request_bytes = hints.buffer_bytes,
+                    .bytes_per_second = together == 0 ? 0 : std::max<std::uint64_t>(each, 1)},
+          .budget_bytes = hints.budget_bytes,
+          .shared = true};
+}
+
 GivenHints hints_in_force(const Hints& hints) {
   GivenHints shown{{cache_name, cache_values[index_of(hints.cache)]}};
   if (hints.cache != Cache::disable) {

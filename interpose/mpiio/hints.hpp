@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "staging/tier_settings.hpp"
+
 namespace dovetail::interpose::mpiio {
 
 /// As they are given: by name.
@@ -43,6 +45,8 @@ bool is_known_hint(const std::string& name);
 std::span<const char* const> read_names();
 /// Names of all of them, for messages.
 std::string names_of_hints();
+/// Of a log of one of several ranks. `drains`: so many go on at the same time, and share what they may write.
+staging::TierSettings settings_of(const Hints& hints, int drains = 1);
 /// What is in force, for the program that asks.
 GivenHints hints_in_force(const Hints& hints);
 

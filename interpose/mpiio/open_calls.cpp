@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -17,6 +16,7 @@
 #include "format_library.hpp"
 #include "functions.hpp"
 #include "job_identity.hpp"
+#include "left_files.hpp"
 #include "open_files.hpp"
 #include "opening.hpp"
 #include "process.hpp"
@@ -56,49 +56,6 @@ int size_of(MPI_Comm communicator) {
   int size = 1;
   pmpi().Comm_size(communicator, &size);
   return size;
-}
-
-// All ranks of a node find a folder that stays: the one of its number tells of it.
-bool is_told_here(const std::string& folder) {
-  const int size = size_of(handles().world);
-  const long number = std::strtol(folder.c_str() + folder.rfind('.') + 1, nullptr, 10);
-  return number % size == rank_in(handles().world);
-}
-
-// Brings what a job that was killed has left of the file into it. A tier that is not there has nothing.
-FileFailure recover_file(const Hints& hints, const std::string& path) {
-  const staging::FolderName name = staging::folder_of(hints.path, path);
-  if (name.failure) {
-    return {};
-  }
-  FileFailure failure;
-  if (staging::writer_folders(name.folder, failure).empty()) {
-    return failure;
-  }
-  const staging::TierLock lock = staging::lock_tier(hints.path);
-  if (lock.failure) {
-    return lock.failure;
-  }
-  staging::WriterRecovery recovery = staging::recover_writers(name.folder, settings_of(hints));
-  for (const std::string& folder : recovery.recovered) {
-    tell(staging::text_of_recovered(folder, name.final_path));
-  }
-  for (const std::string& folder : recovery.orphans) {
-    if (is_told_here(folder)) {
-      tell(staging::text_of_orphan(folder, name.final_path));
-    }
-  }
-  for (const std::string& folder : recovery.superseded) {
-    if (is_told_here(folder)) {
-      tell(staging::text_of_superseded(folder, name.final_path));
-    }
-  }
-  for (const std::string& folder : recovery.foreign) {
-    if (is_told_here(folder)) {
-      tell(folder + " belongs to another user, and is left alone");
-    }
-  }
-  return std::move(recovery.failure);
 }
 
 struct OpenedTier {
@@ -221,15 +178,28 @@ struct Wanted {
   ReadHints read;
 };
 
-// Beside the MPI library's file, which is open. Collective: all ranks stage it, or none does.
-void stage(MPI_Comm communicator, const std::string& path, int mode, const Wanted& wanted, MPI_File file) {
-  const bool reads = (mode & MPI_MODE_RDONLY) != 0;
-  if (reads) {
-    if (rank_in(communicator) == 0) {
-      tell_what_is_not_seen(wanted.read.hints, path);
-    }
-    return;
+bool is_to_be_read(int mode) { return (mode & MPI_MODE_RDONLY) != 0; }
+
+// Beside the MPI library's file, which is open. Collective. `undrained`: null if nothing is left in the tier.
+void read_beside(MPI_Comm communicator, const std::string& path, int mode, const Wanted& wanted, MPI_File file,
+                 std::shared_ptr<staging::UndrainedFile> undrained) {
+  MPI_Comm own{};
+  if (undrained != nullptr) {
+    pmpi().Comm_dup(communicator, &own);  // before anything that may throw: all ranks come here
   }
+  if (rank_in(communicator) == 0) {
+    tell_what_is_not_seen(wanted.read.hints, path);
+  }
+  if (undrained != nullptr) {
+    staging::FolderName name = folder_for(wanted.read.hints, path);
+    add_file(file, std::make_shared<StagedFile>(std::move(undrained),
+                                                StagedFile::Names{std::move(name.final_path), std::move(name.folder)},
+                                                wanted.read.hints, own, mode));
+  }
+}
+
+// Likewise: all ranks stage it, or none does.
+void stage(MPI_Comm communicator, const std::string& path, int mode, const Wanted& wanted, MPI_File file) {
   const AgreedGeneration agreed = agree_on_generation(communicator, wanted.read.hints, path);
   std::string why_not = objection_to(mode);
   why_not = why_not.empty() ? agreed.why_not : why_not;
@@ -280,6 +250,20 @@ std::int64_t in_one_number(const Wanted& wanted) {
          (hints.discard ? 2 : 0) + (defers ? 1 : 0);
 }
 
+// Collective. False on all ranks if one has failed.
+bool recover_together(MPI_Comm communicator, const Hints& hints, const std::string& name, std::string& why) {
+  const FileFailure recovery = without_exceptions("recover", [&] { return recover_file(hints, name); });
+  if (recovery) {
+    tell(recovery.text());
+  }
+  if (!any_failed(communicator, static_cast<bool>(recovery))) {
+    return true;
+  }
+  why = recovery ? "what an earlier run had left of " + name + " cannot be brought there: " + recovery.text()
+                 : "another rank cannot bring what an earlier run had left of " + name + " there";
+  return false;
+}
+
 int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, MPI_File* file) {
   if (communicator == handles().no_communicator) {
     return pmpi().File_open(communicator, path, mode, info, file);  // which says so
@@ -310,17 +294,16 @@ int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, 
   if (hints.cache == Cache::disable) {
     return pmpi().File_open(communicator, path, mode, library_info.get(), file);
   }
-  const FileFailure recovery = without_exceptions("recover", [&] { return recover_file(hints, name); });
-  if (recovery) {
-    tell(recovery.text());
-  }
-  if (any_failed(communicator, static_cast<bool>(recovery))) {
-    return fail(handles().no_file, MPI_ERR_IO,
-                recovery ? "what an earlier run had left of " + name + " cannot be brought there: " + recovery.text()
-                         : "another rank cannot bring what an earlier run had left of " + name + " there");
+  const bool reads = is_to_be_read(mode);
+  std::shared_ptr<staging::UndrainedFile> undrained =
+      reads && objection_to(mode).empty() ? open_undrained(communicator, hints, name) : nullptr;
+  if (undrained == nullptr && !recover_together(communicator, hints, name, earlier)) {
+    return fail(handles().no_file, MPI_ERR_IO, earlier);
   }
   const int code = pmpi().File_open(communicator, path, mode, library_info.get(), file);
-  if (code == MPI_SUCCESS) {
+  if (code == MPI_SUCCESS && reads) {
+    read_beside(communicator, name, mode, wanted, *file, std::move(undrained));
+  } else if (code == MPI_SUCCESS) {
     stage(communicator, name, mode, wanted, *file);
   }
   return code;
@@ -334,10 +317,27 @@ int drain_at_close(StagedFile& staged, MPI_File file) {
                             : FileFailure{});
 }
 
+// One rank drains what the job before has left, while the program goes on.
+int close_undrained(const std::shared_ptr<StagedFile>& staged, MPI_File* file) {
+  MPI_Comm communicator = staged->communicator();
+  const int closed = pmpi().File_close(file);
+  // No rank reads it any more.
+  if (!any_failed(communicator, closed != MPI_SUCCESS) && rank_in(communicator) == 0 &&
+      staged->hints().flush != Flush::none) {
+    finish_at_finalize();
+    defer(staged, nullptr);
+  }
+  pmpi().Comm_free(&communicator);
+  return closed;
+}
+
 int close_file(MPI_File* file) {
   const std::shared_ptr<StagedFile> staged = remove_file(*file);
   if (staged == nullptr) {
     return pmpi().File_close(file);
+  }
+  if (staged->is_undrained()) {
+    return close_undrained(staged, file);
   }
   const FileRule* const rule = staged->rule();
   const bool defers = rule != nullptr && rule->deferred_close;
@@ -358,7 +358,7 @@ int delete_file(const char* path, MPI_Info info) {
   const Wanted wanted = wanted_for(name, info);
   if (wanted.read.why_not.empty() && wanted.read.hints.cache != Cache::disable) {
     // Its log goes with it.
-    recover_file(wanted.read.hints, name);
+    recover_file(wanted.read.hints, name, true);
   }
   const LibraryInfo library_info(info, wanted.rule);
   return pmpi().File_delete(path, library_info.get());

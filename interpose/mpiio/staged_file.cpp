@@ -1,12 +1,14 @@
 #include "staged_file.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "failures.hpp"
+#include "left_files.hpp"
 #include "staging/recovery.hpp"
 #include "staging/tier_lock.hpp"
 
@@ -70,16 +72,6 @@ FileView bytes_from_the_beginning() {
 
 }  // namespace
 
-staging::TierSettings settings_of(const Hints& hints, int drains) {
-  const std::uint64_t together = hints.drain_bandwidth * bytes_in_megabyte;
-  const std::uint64_t each = together / static_cast<std::uint64_t>(drains);
-  return {.drain = {.stripe_bytes = hints.stripe_bytes,
-                    .request_bytes = hints.buffer_bytes,
-                    .bytes_per_second = together == 0 ? 0 : std::max<std::uint64_t>(each, 1)},
-          .budget_bytes = hints.budget_bytes,
-          .shared = true};
-}
-
 StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
                        MPI_Comm communicator, int mode, bool is_of_format_library)
     : tier_(std::move(tier)),
@@ -91,6 +83,18 @@ StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hint
       hints_(hints),
       view_(bytes_from_the_beginning()),
       background_(hints.threads) {}
+
+StagedFile::StagedFile(std::shared_ptr<staging::UndrainedFile> undrained, Names names, const Hints& hints,
+                       MPI_Comm communicator, int mode)
+    : undrained_(std::move(undrained)),
+      names_(std::move(names)),
+      rule_(nullptr),
+      communicator_(communicator),
+      mode_(mode),
+      is_of_format_library_(false),  // nobody writes, so that no order has to be kept
+      hints_(hints),
+      view_(bytes_from_the_beginning()),
+      background_(1) {}  // logs are drained in their order
 
 Hints StagedFile::hints() const {
   const base::LockGuard lock(mutex_);
@@ -133,14 +137,41 @@ FileFailure StagedFile::write_pieces(PieceWriter write_piece, const FileView& vi
   return failure;
 }
 
-TieredFile::Read StagedFile::read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
-                                  std::byte* data) const {
-  TieredFile::Read result;
+std::uint64_t StagedFile::staged_end() const {
+  if (undrained_ == nullptr) {
+    return tier_->staged_end();
+  }
+  undrained_->forget_drained();
+  return undrained_->staged_end();
+}
+
+FileFailure StagedFile::drain() {
+  if (undrained_ == nullptr) {
+    return tier_->drain();
+  }
+  FileFailure failure = staged_end() == 0 ? FileFailure{} : recover_file(hints(), names_.path);
+  undrained_->forget_superseded();
+  if (!failure && staged_end() != 0) {
+    failure = {.error = EBUSY,
+               .operation = "drain into",
+               .path = names_.path,
+               .why = "another process has what an earlier run had left of it in " + names_.folder,
+               .remedy = "try again once it has ended; `dovetail staging status` shows what is left"};
+  }
+  return failure;
+}
+
+staging::FileRead StagedFile::read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                                   std::byte* data) const {
+  staging::FileRead result;
   // False: the file has ended, or there is a failure.
   const auto read_pieces = [&](std::uint64_t from, std::span<std::byte> into) {
     std::byte* at = into.data();
     return view.visit(from, into.size(), [&](std::int64_t offset, std::uint64_t length) {
-      TieredFile::Read got = tier_->read(static_cast<std::uint64_t>(offset), {at, length});
+      const auto from_file = static_cast<std::uint64_t>(offset);
+      const std::span piece(at, length);
+      staging::FileRead got =
+          undrained_ != nullptr ? undrained_->read(from_file, piece) : tier_->read(from_file, piece);
       at += got.bytes;
       result.bytes += got.bytes;
       result.failure = std::move(got.failure);
@@ -169,6 +200,9 @@ void StagedFile::drain_in_background() {
 FileFailure StagedFile::finish() {
   background_.wait();
   const Hints now = hints();
+  if (undrained_ != nullptr) {
+    return std::move(left_failure_);
+  }
   if (tier_ != nullptr) {
     return tier_->finish(!now.discard);
   }
@@ -180,7 +214,33 @@ FileFailure StagedFile::finish() {
   return staging::recover(names_.folder, settings_of(now)).failure;
 }
 
+void StagedFile::drain_left_in_background() {
+  const Hints now = hints();
+  const staging::TierLock lock = staging::lock_tier(now.path);
+  if (lock.failure) {
+    return;  // the next opening for writing drains it
+  }
+  std::vector<std::shared_ptr<TieredFile>> logs = undrained_->open_to_drain(settings_of(now));
+  if (logs.empty()) {
+    return;
+  }
+  std::shared_ptr<TieredFile> first = logs.front();
+  background_.request(std::move(first),
+                      [this, logs = std::move(logs), keeps_folders = !now.discard](const FileFailure& failure) mutable {
+                        left_failure_ = failure ? failure : without_exceptions("drain", [&] {
+                          return staging::UndrainedFile::finish_in_order(std::move(logs), keeps_folders);
+                        });
+                      });
+}
+
 void StagedFile::close_in_background() {
+  if (undrained_ != nullptr) {
+    without_exceptions("drain", [this] {
+      drain_left_in_background();
+      return FileFailure{};
+    });
+    return;
+  }
   tier_->note_closed();  // where that cannot be told, nobody waits for it
   background_.request(tier_, [this, keeps_folder = !hints().discard](const FileFailure& failure) {
     failed_in_background_ = failure || without_exceptions("drain", [&] { return tier_->finish(keeps_folder); });

@@ -17,13 +17,11 @@
 #include "hints.hpp"
 #include "staging/background_drain.hpp"
 #include "staging/tiered_file.hpp"
+#include "staging/undrained_file.hpp"
 
 namespace dovetail::interpose::mpiio {
 
 struct FileRule;
-
-/// Of a log of one of several ranks. `drains`: so many go on at the same time, and share what they may write.
-staging::TierSettings settings_of(const Hints& hints, int drains = 1);
 
 /// What one rank has of it. Its functions know the log and the view, and make no calls of MPI. Thread-safe, as far as calls on one file of MPI are.
 class StagedFile {
@@ -35,6 +33,9 @@ class StagedFile {
   /// `rule` may be null. `communicator` is the file's own. The caller that closes the file frees it.
   StagedFile(std::shared_ptr<staging::TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
              MPI_Comm communicator, int mode, bool is_of_format_library);
+  /// For reading alone: of what a job that has ended has left of it.
+  StagedFile(std::shared_ptr<staging::UndrainedFile> undrained, Names names, const Hints& hints, MPI_Comm communicator,
+             int mode);
 
   const std::string& path() const noexcept { return names_.path; }
   const std::string& folder() const noexcept { return names_.folder; }
@@ -53,6 +54,11 @@ class StagedFile {
   void set_atomic(bool atomic) noexcept { atomic_ = atomic; }
   void set_foreign(bool foreign) noexcept { foreign_ = foreign; }
 
+  /// It is read from logs of a job that has ended. They are not drained but where the MPI library has to read the file itself.
+  bool is_undrained() const noexcept { return undrained_ != nullptr; }
+  /// Reads the final file in the place of logs of which nobody can bring anything there any more.
+  void forget_superseded() { undrained_->forget_superseded(); }
+
   /// This rank's.
   FileView view() const;
   void set_view(FileView view);
@@ -66,11 +72,10 @@ class StagedFile {
   staging::FileFailure write_final(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
                                    const std::byte* data);
   /// From the log and the final file. Fewer bytes than wanted without a failure: the file ends there.
-  staging::TieredFile::Read read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
-                                 std::byte* data) const;
+  staging::FileRead read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory, std::byte* data) const;
 
   /// 0: nothing is staged here. Else up to where the file goes with it.
-  std::uint64_t staged_end() const { return tier_->staged_end(); }
+  std::uint64_t staged_end() const;
   /// Whether this rank has something of that part of the file in its log.
   bool has_staged(const base::ByteRange& range) const { return tier_->has_staged(range); }
   /// The budget of the tier asks for a drain now, also with `flush_onclose`.
@@ -78,7 +83,7 @@ class StagedFile {
   /// Whether the tier has not taken some writes of this rank, which went to the final file.
   bool is_tier_full() const noexcept { return tier_->written_through() != 0; }
   /// Brings all into the final file. Waits.
-  staging::FileFailure drain() { return tier_->drain(); }
+  staging::FileFailure drain();
   /// The same, and removes the folder if the hints say so. Called at the close of the file. No other call follows.
   staging::FileFailure finish();
   /// Asks for a drain in the background.
@@ -95,12 +100,15 @@ class StagedFile {
   bool tells_of_shared_pointer() noexcept { return !told_of_shared_pointer_.exchange(true); }
 
  private:
+  void drain_left_in_background();
   using PieceWriter = staging::FileFailure (staging::TieredFile::*)(std::uint64_t, std::span<const std::byte>);
   staging::FileFailure write_pieces(PieceWriter write_piece, const FileView& view, std::uint64_t skip,
                                     const LayoutPointer& memory, const std::byte* data);
 
-  std::shared_ptr<staging::TieredFile> tier_;  // null: it was closed in the background
-  bool failed_in_background_ = false;          // and has not been drained there
+  std::shared_ptr<staging::TieredFile> tier_;  // null: it was closed in the background, or has no log of its own
+  const std::shared_ptr<staging::UndrainedFile> undrained_;  // null: it has
+  bool failed_in_background_ = false;                        // and has not been drained there
+  staging::FileFailure left_failure_;                        // of a log that others have left
   const Names names_;
   const FileRule* const rule_;
   const MPI_Comm communicator_;

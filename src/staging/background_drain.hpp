@@ -17,7 +17,7 @@ namespace dovetail::staging {
 /// all tasks waits for them, and no cancellation ends them. The end of the runtime waits for them. Thread-safe.
 class BackgroundDrain {
  public:
-  /// Told how a drain ended: an empty failure, or what is wrong. All is still in the log then. Must be short, and must not throw.
+  /// Told how a drain ended: an empty failure, or what is wrong. All is still in the log then. Other drains of the thread wait for it. Must not throw.
   using Done = std::function<void(const FileFailure&)>;
 
   /// @param most_at_once files that are drained side by side, at least 1

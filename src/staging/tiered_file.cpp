@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "staging/log_generation.hpp"
@@ -304,9 +303,9 @@ std::uint64_t TieredFile::size_now() const {
   return std::max(staged_end_now(), static_cast<std::uint64_t>(status.st_size));
 }
 
-TieredFile::Parts TieredFile::parts_of(std::uint64_t offset, std::size_t wanted) const {
+FileParts TieredFile::parts_of(std::uint64_t offset, std::size_t wanted) const {
   const base::LockGuard lock(mutex_);
-  Parts result{.parts = {}, .final_bytes = contents_.final_bytes()};
+  FileParts result{.parts = {}, .final_bytes = contents_.final_bytes()};
   const std::uint64_t size = size_now();
   if (offset < size) {
     const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, size - offset));
@@ -320,30 +319,8 @@ TieredFile::Parts TieredFile::parts_of(std::uint64_t offset, std::size_t wanted)
   return result;
 }
 
-FileFailure TieredFile::read_final(base::ByteRange range, std::uint64_t final_bytes, std::byte* target) const {
-  const std::uint64_t end = std::clamp(final_bytes, range.offset, range.end());
-  const auto wanted = static_cast<std::size_t>(end - range.offset);
-  const Transfer got = read_all(calls_, final_.descriptor, {target, wanted}, range.offset);
-  if (got.error != 0) {
-    return {.error = got.error, .operation = "read", .path = final_.path, .offset = range.offset + got.bytes};
-  }
-  std::memset(target + got.bytes, 0, range.length - got.bytes);
-  return {};
-}
-
 TieredFile::Read TieredFile::read(std::uint64_t offset, std::span<std::byte> target) const {
-  const Parts parts = parts_of(offset, target.size());
-  Read result;
-  for (const Part& part : parts.parts) {
-    std::byte* const to = target.data() + (part.range.offset - offset);
-    result.failure = part.segment != nullptr ? part.segment->read(part.place, {to, part.range.length})
-                                             : read_final(part.range, parts.final_bytes, to);
-    if (result.failure) {
-      break;
-    }
-    result.bytes += part.range.length;
-  }
-  return result;
+  return read_parts(calls_, final_, parts_of(offset, target.size()), target);
 }
 
 std::uint64_t TieredFile::size() const {

@@ -17,6 +17,7 @@
 #include "staging/drain.hpp"
 #include "staging/file_calls.hpp"
 #include "staging/file_failure.hpp"
+#include "staging/file_parts.hpp"
 #include "staging/final_mark.hpp"
 #include "staging/opened_log.hpp"
 #include "staging/staged_contents.hpp"
@@ -61,10 +62,7 @@ class TieredFile {
   /// As ftruncate. Where the tier is full, it drains first. Not for a shared file (`ENOTSUP`): what the others have in their logs is not known here.
   FileFailure set_size(std::uint64_t size);
 
-  struct Read {
-    std::size_t bytes = 0;  ///< Fewer than wanted without a failure: the file ends there.
-    FileFailure failure;
-  };
+  using Read = FileRead;
   Read read(std::uint64_t offset, std::span<std::byte> target) const;
   std::uint64_t size() const;
   /// Of what is not drained, in bytes from the beginning of the file; 0: all is.
@@ -107,15 +105,6 @@ class TieredFile {
   std::size_t extents() const;
 
  private:
-  struct Part {
-    base::ByteRange range;
-    LogPlace place;
-    std::shared_ptr<const LogSegment> segment;  // null: it is in the final file
-  };
-  struct Parts {
-    std::vector<Part> parts;
-    std::uint64_t final_bytes = 0;  // that count of the final file
-  };
   struct Final {
     base::Descriptor descriptor{-1};
     FileIdentity identity;
@@ -128,8 +117,7 @@ class TieredFile {
              StagedContents contents);
   std::uint64_t size_now() const REQUIRES(mutex_);
   std::uint64_t staged_end_now() const REQUIRES(mutex_);
-  Parts parts_of(std::uint64_t offset, std::size_t wanted) const EXCLUDES(mutex_);
-  FileFailure read_final(base::ByteRange range, std::uint64_t final_bytes, std::byte* target) const;
+  FileParts parts_of(std::uint64_t offset, std::size_t wanted) const EXCLUDES(mutex_);
   FileFailure append(std::uint64_t offset, std::span<const std::byte> data) REQUIRES(order_) EXCLUDES(mutex_);
   FileFailure settle_through() REQUIRES(order_);
   FileFailure append_size(std::uint64_t size) EXCLUDES(order_);

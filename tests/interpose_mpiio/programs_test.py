@@ -114,7 +114,8 @@ def left_to_next_job(program: Path, folder: Path, expected: dict[str, bytes]) ->
     run(program, place, compute=0.001, environment=environment)  # it reads nothing then
     assert len(place.logs()) >= 4 * FILES, f"nothing was staged: {place.logs()}"
     assert differences(expected, place.contents()), "it was drained"
-    # It finds what it can read only after it has brought it into the files.
+    # It reads that from the tier, and drains it behind its closes.
+    environment = place.configuration("flush_onclose", False)
     told = run(program, place, "read", ranks=3, environment=environment)
     assert "what an earlier run had left" in told
     assert not (text := differences(expected, place.contents())), text
@@ -148,7 +149,8 @@ def killed_in_second_file(program: Path, folder: Path, expected: dict[str, bytes
         os.kill(process, signal.SIGKILL)
     job.wait(SECONDS)
     assert job.returncode != 0, "it had ended before it was killed"
-    # As a job that starts again from the last file that was closed.
+    # As a job that starts again from the last file that was closed, and drains that behind its close.
+    environment = place.configuration("flush_onclose", False)
     words = words_of(program, place, "read", 3, True, 0)
     words[words.index(str(FILES))] = "1"
     done = hangs.run(words, env={**os.environ, **environment}, timeout=SECONDS)

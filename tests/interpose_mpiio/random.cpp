@@ -181,12 +181,7 @@ class Program {
       MPI_Barrier(MPI_COMM_WORLD);
     }
     if (hints_["e10_cache_flush_flag"] == "flush_none") {
-      // What was left in the tier comes with the next opening.
-      MPI_File file = MPI_FILE_NULL;
-      const Info info(hints_);
-      succeed(MPI_File_open(MPI_COMM_WORLD, (data + "/staged").c_str(), MPI_MODE_RDONLY, info.get(), &file),
-              "opening again");
-      MPI_File_close(&file);
+      read_from_tier(data);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     const std::vector<char> staged = contents_of(data + "/staged");
@@ -205,6 +200,23 @@ class Program {
     // Without them: MPICH 4.0 reads and writes back what lies between pieces, and its two-phase writes put some types at wrong places.
     const Info plain(std::map<std::string, std::string>{{"romio_ds_write", "disable"}, {"romio_cb_write", "disable"}});
     succeed(MPI_File_open(MPI_COMM_WORLD, (data + "/plain").c_str(), mode, plain.get(), &files_.plain), "opening");
+  }
+
+  // An opening to read finds what was left in the tier. It comes into the file with the next one for writing.
+  void read_from_tier(const std::string& data) {
+    const Info info(hints_);
+    const std::string path = data + "/staged";
+    MPI_File file = MPI_FILE_NULL;
+    succeed(MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_RDONLY, info.get(), &file), "opening to read");
+    MPI_Offset size = 0;
+    succeed(MPI_File_get_size(file, &size), "MPI_File_get_size");
+    std::vector<char> back(static_cast<std::size_t>(size));
+    succeed(MPI_File_read_at_all(file, 0, back.data(), static_cast<int>(size), MPI_CHAR, MPI_STATUS_IGNORE), "reading");
+    check(model_.begins_with(back) && back.size() == contents_of(data + "/plain").size(),
+          "what is read from the tier is not what was written");
+    MPI_File_close(&file);
+    succeed(MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_RDWR, info.get(), &file), "opening again");
+    MPI_File_close(&file);
   }
 
   // What was written before is seen by all ranks afterwards.

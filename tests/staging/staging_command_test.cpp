@@ -396,5 +396,25 @@ TEST_F(StagingCommandTest, LookingChangesNothing) {
   EXPECT_EQ(inspect(folder / "nowhere").failure.error, ENOENT);
 }
 
+TEST_F(StagingCommandTest, RecoversNoLogOverOneThatCannotBe) {
+  settings.shared = true;
+  for (const unsigned writer : {0U, 1U}) {
+    TieredFile::Opened opened = TieredFile::open(writer_folder(log, writer), final_path, settings);
+    ASSERT_EQ(opened.failure.text(), "");
+    ASSERT_EQ(opened.file->write(0, Bytes(1000, static_cast<std::byte>(1 + writer))).text(), "");
+    ASSERT_EQ(opened.file->sync().text(), "");
+    settings.generation = opened.file->generation();
+  }
+  const std::string segment = writer_folder(log, 0) + "/00000001.log";
+  Bytes bytes = bytes_of(segment);
+  bytes[200] ^= std::byte{1};
+  put(segment, bytes);
+  EXPECT_EQ(run({"recover", tier}), 1);
+  EXPECT_NE(said.find(writer_folder(log, 1) + " stays"), std::string::npos) << said;
+  EXPECT_TRUE(bytes_of(final_path).empty());
+  EXPECT_EQ(run({"recover", "--take-what-is-left", tier}), 0) << said;
+  EXPECT_TRUE(same(bytes_of(final_path), Bytes(1000, std::byte{2})));
+}
+
 }  // namespace
 }  // namespace dovetail::staging
