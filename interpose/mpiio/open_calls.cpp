@@ -309,12 +309,16 @@ int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, 
   return code;
 }
 
-// Without those that are deferred. Collective, also where some ranks do not drain: MPI_File_set_info may have given each of them other hints.
+// Without those that are deferred. Collective, also where some ranks do not drain: MPI_File_set_info may have given each of them other hints. No rank lets its log go
+// before all have said that they will: otherwise some of them would be taken for what is left of a killed job.
 int drain_at_close(StagedFile& staged, MPI_File file) {
-  return agree_on_drain(staged, file,
-                        staged.hints().flush != Flush::none
-                            ? without_exceptions("drain", [&] { return staged.finish(); })
-                            : FileFailure{});
+  return agree_on_drain(staged, file, without_exceptions("drain", [&] {
+                          if (staged.hints().flush != Flush::none) {
+                            return staged.finish();
+                          }
+                          staged.leave();
+                          return FileFailure{};
+                        }));
 }
 
 // One rank drains what the job before has left, while the program goes on.

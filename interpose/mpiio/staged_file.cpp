@@ -200,14 +200,11 @@ void StagedFile::drain_in_background() {
 FileFailure StagedFile::finish() {
   background_.wait();
   const Hints now = hints();
-  if (undrained_ != nullptr) {
-    return std::move(left_failure_);
-  }
   if (tier_ != nullptr) {
     return tier_->finish(!now.discard);
   }
   if (!failed_in_background_) {
-    return {};
+    return std::move(left_failure_);
   }
   // `close_in_background` has unlocked the log. This is another try, unless another process has recovered the log meanwhile.
   const staging::TierLock lock = staging::lock_tier(now.path);
@@ -216,21 +213,26 @@ FileFailure StagedFile::finish() {
 
 void StagedFile::drain_left_in_background() {
   const Hints now = hints();
-  const staging::TierLock lock = staging::lock_tier(now.path);
-  if (lock.failure) {
-    return;  // the next opening for writing drains it
+  const auto taken = std::make_shared<staging::TakenWriters>();  // a function that can be copied holds it
+  {
+    const staging::TierLock lock = staging::lock_tier(now.path);
+    if (lock.failure) {
+      return;  // the next opening for writing drains it
+    }
+    *taken = undrained_->take_to_drain();
   }
-  std::vector<std::shared_ptr<TieredFile>> logs = undrained_->open_to_drain(settings_of(now));
-  if (logs.empty()) {
+  undrained_ = nullptr;  // nobody reads it any more, and a drain needs descriptors, too
+  if (taken->dead.empty()) {
     return;
   }
-  std::shared_ptr<TieredFile> first = logs.front();
-  background_.request(std::move(first),
-                      [this, logs = std::move(logs), keeps_folders = !now.discard](const FileFailure& failure) mutable {
-                        left_failure_ = failure ? failure : without_exceptions("drain", [&] {
-                          return staging::UndrainedFile::finish_in_order(std::move(logs), keeps_folders);
-                        });
-                      });
+  background_.request(nullptr, [this, taken, settings = settings_of(now)](const FileFailure&) {
+    left_failure_ = without_exceptions(
+        "drain", [&] { return staging::recover_taken(std::exchange(*taken, {}), settings).failure; });
+  });
+}
+
+void StagedFile::leave() {
+  tier_->note_closed(false);  // where that cannot be told, others may take it for a rank that goes on
 }
 
 void StagedFile::close_in_background() {

@@ -86,6 +86,8 @@ class StagedFile {
   staging::FileFailure drain();
   /// The same, and removes the folder if the hints say so. Called at the close of the file. No other call follows.
   staging::FileFailure finish();
+  /// The file is closed by all ranks, and what is staged stays on the tier: others that open it meanwhile wait until its log is let go.
+  void leave();
   /// Asks for a drain in the background.
   void drain_in_background();
   /// The same, as the last call but `finish`, which waits for it. Others that open the file wait for it, too.
@@ -106,9 +108,9 @@ class StagedFile {
                                     const LayoutPointer& memory, const std::byte* data);
 
   std::shared_ptr<staging::TieredFile> tier_;  // null: it was closed in the background, or has no log of its own
-  const std::shared_ptr<staging::UndrainedFile> undrained_;  // null: it has
-  bool failed_in_background_ = false;                        // and has not been drained there
-  staging::FileFailure left_failure_;                        // of a log that others have left
+  std::shared_ptr<staging::UndrainedFile> undrained_;  // null: it has one, or was closed in the background
+  bool failed_in_background_ = false;                  // and has not been drained there
+  staging::FileFailure left_failure_;                  // of a log that others have left
   const Names names_;
   const FileRule* const rule_;
   const MPI_Comm communicator_;

@@ -11,9 +11,9 @@
 namespace dovetail::staging {
 namespace {
 
-FileFailure drained(TieredFile& file) noexcept {
+FileFailure drained(TieredFile* file) noexcept {
   try {
-    return file.drain();
+    return file != nullptr ? file->drain() : FileFailure{};
   } catch (const std::bad_alloc&) {
     return {.error = ENOMEM, .operation = "drain"};
   }
@@ -48,8 +48,8 @@ void BackgroundDrain::request(std::shared_ptr<TieredFile> file, Done done) {
 }
 
 void BackgroundDrain::keep(std::shared_ptr<TieredFile> file, Done done) {
-  const auto same =
-      std::ranges::find_if(requested_, [&](const Requested& each) { return each.file == file && !each.runs; });
+  const auto same = std::ranges::find_if(
+      requested_, [&](const Requested& each) { return file != nullptr && each.file == file && !each.runs; });
   if (same != requested_.end()) {
     same->done.push_back(std::move(done));
     return;
@@ -88,7 +88,7 @@ void BackgroundDrain::run(Drainer& drainer) noexcept {
   for (auto next = first_to_drain(); next != requested_.end(); next = first_to_drain()) {
     next->runs = true;
     lock.unlock();
-    const FileFailure failure = drained(*next->file);
+    const FileFailure failure = drained(next->file.get());
     for (const Done& done : next->done) {
       if (done) {
         done(failure);

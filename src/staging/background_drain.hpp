@@ -28,7 +28,7 @@ class BackgroundDrain {
   BackgroundDrain& operator=(const BackgroundDrain&) = delete;
 
   /// Brings what was written to the file before the call into the final file, and keeps the file until then. Calls that wait for the same file are
-  /// one drain. `done` may be empty; it is called by the thread that drains. Does not suspend. Where no thread can be had it drains
+  /// one drain. `done` may be empty; it is called by the thread that drains. `file` may be null: then `done` drains what is not open yet. Does not suspend. Where no thread can be had it drains
   /// before it returns. @throws std::bad_alloc, and has requested nothing
   void request(std::shared_ptr<TieredFile> file, Done done);
   /// Blocks until all that was requested has ended.

@@ -462,13 +462,13 @@ FileFailure TieredFile::finish(bool keeps_folder) {
   return failure ? failure : remove_placement(calls_, log_.folder(), keeps_folder);
 }
 
-FileFailure TieredFile::note_closed() {
+FileFailure TieredFile::note_closed(bool is_drained) {
   const LogFolder& folder = log_.folder();
   const base::Descriptor file(calls_.open(folder.descriptor.get(), closed_name, O_WRONLY | O_CREAT));
   if (file.get() < 0) {
     return {.error = -file.get(), .operation = "make", .path = folder.path + "/" + closed_name};
   }
-  return register_log(marked(), generation(), folder.path, true);
+  return is_drained ? register_log(marked(), generation(), folder.path, true) : FileFailure{};
 }
 
 }  // namespace dovetail::staging

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -144,45 +143,23 @@ FileRead UndrainedFile::read(std::uint64_t offset, std::span<std::byte> target) 
   return read_parts(calls_, final_, parts, target);
 }
 
-std::vector<std::shared_ptr<TieredFile>> UndrainedFile::open_to_drain(const TierSettings& settings) const {
+TakenWriters UndrainedFile::take_to_drain() const {
   // Also those of which nothing is newest: drained later, they would come over what is.
-  std::vector<LeftLog> left;
-  {
-    const base::LockGuard lock(mutex_);
-    std::ranges::transform(logs_, std::back_inserter(left), &Log::name);
-  }
-  TierSettings own = settings;
-  own.only_what_is_left = true;
-  std::vector<std::shared_ptr<TieredFile>> opened;
-  for (const LeftLog& each : left) {
-    OpenedFolder taken = take_to_recover(each.folder, *own.calls);
-    const FoundPlacement found = read_placement(each.folder);
-    if (taken.failure.error == ENOENT || (!found.failure && (!found.placement || found.placement->log != each.log))) {
+  TakenWriters result;
+  const base::LockGuard lock(mutex_);
+  for (const Log& each : logs_) {
+    OpenedFolder taken = take_to_recover(each.name.folder, calls_);
+    const FoundPlacement found = read_placement(each.name.folder);
+    if (taken.failure.error == ENOENT ||
+        (!found.failure && (!found.placement || found.placement->log != each.name.log))) {
       continue;  // others have drained it
     }
-    TieredFile::Opened file = TieredFile::open(std::move(taken), final_.path, own);
-    if (file.is_superseded) {
-      continue;
-    }
-    if (file.failure) {
+    if (taken.failure) {
       break;  // none is drained before an earlier one
     }
-    file.file->note_closed();  // where that cannot be told, nobody waits for it
-    opened.push_back(std::move(file.file));
+    result.dead.push_back(std::move(taken));
   }
-  return opened;
-}
-
-FileFailure UndrainedFile::finish_in_order(std::vector<std::shared_ptr<TieredFile>> logs, bool keeps_folders) {
-  FileFailure failure;
-  for (std::shared_ptr<TieredFile>& each : logs) {
-    failure = each->finish(keeps_folders);
-    if (failure) {
-      break;
-    }
-    each = nullptr;  // others that wait for it go on
-  }
-  return failure;
+  return result;
 }
 
 template <class Condition>

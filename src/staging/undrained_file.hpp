@@ -16,7 +16,7 @@
 #include "staging/left_logs.hpp"
 #include "staging/log_segment.hpp"
 #include "staging/staged_contents.hpp"
-#include "staging/tiered_file.hpp"
+#include "staging/tier_folders.hpp"
 
 namespace dovetail::staging {
 
@@ -40,12 +40,9 @@ class UndrainedFile {
   /// Of what is not drained, in bytes from the beginning of the file; 0: all is.
   std::uint64_t staged_end() const;
 
-  /// The logs that are still there, locked, to be drained by this process one after the other in this order. Whoever recovers the file meanwhile waits until they are destroyed. Leaves out superseded ones, and ends before one
-  /// that another process has. The caller has the `TierLock`. Blocks. @throws std::bad_alloc
-  std::vector<std::shared_ptr<TieredFile>> open_to_drain(const TierSettings& settings) const;
-
-  /// Finishes them (`TieredFile::finish`) in their order, and none behind one that fails: it lies over that. Lets all of them go. Blocks. @throws std::bad_alloc
-  static FileFailure finish_in_order(std::vector<std::shared_ptr<TieredFile>> logs, bool keeps_folders);
+  /// The logs that are still there, locked and marked: `recover_taken` drains them. Whoever recovers the file meanwhile waits until they are destroyed. Ends before one
+  /// that another process has. The caller has the `TierLock`. Reads no segments. @throws std::bad_alloc
+  TakenWriters take_to_drain() const;
 
   /// Forgets the logs that others have drained or discarded since. One look at the file system for each log.
   void forget_drained();

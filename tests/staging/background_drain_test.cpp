@@ -33,6 +33,25 @@ TEST_F(BackgroundDrainTest, BringsTheFileIntoPlaceAndTellsSo) {
   EXPECT_EQ(bytes_of(final_path).size(), 50'010U);
 }
 
+TEST_F(BackgroundDrainTest, WhatIsNotOpenYetIsDrainedInItsTurn) {
+  const std::shared_ptr<TieredFile> file = shared();
+  ASSERT_EQ(file->write(0, test::random_bytes(100, 1)).text(), "");
+  std::vector<std::thread::id> threads;
+  {
+    BackgroundDrain drain(1);
+    drain.request(file, {});
+    for (int i = 0; i < 2; ++i) {
+      drain.request(nullptr, [&](const FileFailure& failure) {
+        EXPECT_EQ(failure.text(), "");
+        EXPECT_FALSE(file->has_changes()) << "that of the file was asked for before";
+        threads.push_back(std::this_thread::get_id());
+      });
+    }
+  }
+  ASSERT_EQ(threads.size(), 2U) << "each of them, and its end waits for them";
+  EXPECT_NE(threads.front(), std::this_thread::get_id());
+}
+
 TEST_F(BackgroundDrainTest, WhatWaitsForOneFileIsOneDrain) {
   std::atomic<int> drains = 0;
   std::latch begun(1);

@@ -46,7 +46,8 @@ class UndrainedFileTest : public TierTest {
     const std::vector<LeftLog> left = logs();
     const LeftContents contents = read_left_logs(left, final_path);
     EXPECT_EQ(contents.failure.text(), "");
-    UndrainedFile::Opened opened = UndrainedFile::open(left, std::span(&contents.index, 1), final_path);
+    UndrainedFile::Opened opened =
+        UndrainedFile::open(left, std::span(&contents.index, 1), final_path, *settings.calls);
     EXPECT_EQ(opened.failure.text(), "");
     return std::move(opened.file);
   }
@@ -207,17 +208,19 @@ TEST_F(UndrainedFileTest, OthersWaitForTheOneThatDrains) {
   const auto file = open_undrained();
   ASSERT_NE(file, nullptr);
   const Bytes before = all_of(*file);
-  std::vector<std::shared_ptr<TieredFile>> opened = file->open_to_drain(settings);
-  ASSERT_EQ(opened.size(), 3U);
-  EXPECT_TRUE(file->open_to_drain(settings).empty());
+  calls.before = [&](const WatchedCalls::Asked& asked) {
+    EXPECT_NE(asked.kind, WatchedCalls::Kind::read) << asked.path() << ", while others wait for the lock of the tier";
+    return WatchedCalls::Fault{};
+  };
+  TakenWriters taken = file->take_to_drain();
+  calls.before = [](const WatchedCalls::Asked&) { return WatchedCalls::Fault{}; };
+  ASSERT_EQ(taken.dead.size(), 3U);
+  EXPECT_TRUE(file->take_to_drain().dead.empty());
   for (const LeftLog& each : logs()) {
     EXPECT_EQ(recover(each.folder, settings).failure.error, EBUSY);
-    EXPECT_TRUE(std::filesystem::exists(each.folder + "/" + closed_name));
+    EXPECT_EQ(holder_of(each.folder), Holder::drains);
   }
-  for (auto& each : opened) {
-    EXPECT_EQ(each->finish().text(), "");
-    each.reset();
-  }
+  EXPECT_EQ(recover_taken(std::move(taken), settings).failure.text(), "");
   EXPECT_TRUE(same(bytes_of(final_path), before));
   EXPECT_TRUE(logs().empty());
 }
@@ -236,11 +239,11 @@ class OneFailure : public UndrainedFileTest {
   std::atomic<bool> has_failed = false;
 };
 
-TEST_F(OneFailure, NoLogIsFinishedBehindOneThatFails) {
+TEST_F(OneFailure, NoLogIsDrainedBehindOneThatFails) {
   leave();
   const Bytes before = all_of(*open_undrained());
   fail_once();
-  EXPECT_EQ(UndrainedFile::finish_in_order(open_undrained()->open_to_drain(settings), false).error, EIO);
+  EXPECT_EQ(recover_taken(open_undrained()->take_to_drain(), settings).failure.error, EIO);
   EXPECT_TRUE(has_failed);
   EXPECT_EQ(logs().size(), 3U);
   recover_all();
@@ -269,8 +272,8 @@ TEST_F(UndrainedFileTest, JobOfWhichAProcessLivesHasNotEnded) {
   EXPECT_EQ(failure.error, EBUSY);
   EXPECT_NE(failure.text().find(writer_folder(log, 1000)), std::string::npos) << failure.text();
   EXPECT_EQ(objection_to_half_ended(left, final_path, 1).text(), "") << "it is this job";
-  EXPECT_EQ(alive->note_closed().text(), "");
-  EXPECT_EQ(objection_to_half_ended(left, final_path, 2).text(), "") << "it drains its log";
+  EXPECT_EQ(alive->note_closed(false).text(), "");
+  EXPECT_EQ(objection_to_half_ended(left, final_path, 2).text(), "") << "it is about to let its log go";
   std::filesystem::remove(writer_folder(log, 1000) + "/" + closed_name);
   EXPECT_EQ(objection_to_half_ended(left, final_path, 2).error, EBUSY);
   std::filesystem::remove(writer_folder(log, 1000) + "/" + placement_name);
