@@ -197,14 +197,9 @@ def run(
     cluster: str | None = None,
     resources: Path | None = None,
     wall_clock_limit: float | None = None,
-    checkpoint_folder: Path | None = None,
 ) -> int:
     """Runs a program and returns its exit status. The process is the program's from here on."""
-    for option, given_with in (
-        ("--resources", resources),
-        ("--wall-clock-limit", wall_clock_limit),
-        ("--checkpoint-folder", checkpoint_folder),
-    ):
+    for option, given_with in (("--resources", resources), ("--wall-clock-limit", wall_clock_limit)):
         if given_with is not None and not pycompss:
             return _refuse(f"{option}: it is about programs of PyCOMPSs; give --pycompss as well")
     if wall_clock_limit is not None and not 0 <= wall_clock_limit <= _LONGEST_SECONDS:
@@ -265,7 +260,6 @@ def run(
     settle: Any = barrier
     if pycompss:
         from .pycompss import http, install
-        from .pycompss.checkpoint import checkpoints
 
         try:
             if resources is not None:
@@ -274,11 +268,6 @@ def run(
             return _refuse(f"--resources {resources}: {error.strerror}")
         except ValueError as error:
             return _refuse(f"--resources: {error}")
-        try:
-            if checkpoint_folder is not None:
-                checkpoints.keep_in(checkpoint_folder)
-        except OSError as error:
-            return _refuse(f"--checkpoint-folder {checkpoint_folder}: {error.strerror}")
         settle = install()
     sys.argv = [str(script), *arguments]
     sys.path[0] = str(script.resolve().parent)
@@ -329,7 +318,7 @@ def register(app: typer.Typer) -> None:
         short_help="Runs a program, and writes a page about it (--report out.html); or as one for PyCOMPSs, with HDF5, staged, or with reads ahead.",
         help="Runs a program.\n\n"
         "One in Python, with tasks: dovetail run [--report FILE] [--cluster ADDRESS] app.py ARGUMENTS...\n\n"
-        "One for PyCOMPSs: dovetail run --pycompss [--cluster ADDRESS] [--resources FILE] [--wall-clock-limit SECONDS] [--checkpoint-folder FOLDER] app.py ARGUMENTS...\n\n"
+        "One for PyCOMPSs: dovetail run --pycompss [--cluster ADDRESS] [--resources FILE] [--wall-clock-limit SECONDS] app.py ARGUMENTS...\n\n"
         "Any that writes HDF5 files: dovetail run --hdf5 [--flush WHEN] [--close WHEN] program ARGUMENTS...\n\n"
         "Any, its files by way of a fast tier: dovetail run --staged staged.json -- program ARGUMENTS...\n\n"
         "Any, its reads fetched ahead: dovetail run [--plan plan.json] [--configuration advice.json | --advised] [--detect] [--system] "
@@ -371,14 +360,6 @@ def register(app: typer.Typer) -> None:
                 "--wall-clock-limit",
                 "--wall_clock_limit",
                 help="With --pycompss: the program ends after so many seconds, with status 124; 0 is no limit.",
-            ),
-        ] = None,
-        checkpoint_folder: Annotated[
-            Path | None,
-            typer.Option(
-                "--checkpoint-folder",
-                "--checkpoint_folder",
-                help="With --pycompss: what tasks make is stored there, and a later run goes on from it.",
             ),
         ] = None,
         cluster: Annotated[
@@ -438,7 +419,6 @@ def register(app: typer.Typer) -> None:
                 cluster,
                 resources,
                 wall_clock_limit,
-                checkpoint_folder,
                 plan,
                 configuration,
                 advised,
@@ -458,7 +438,7 @@ def register(app: typer.Typer) -> None:
         if system and (advised or (plan is None and configuration is None and not detect)):
             sys.exit(_refuse("--system: it goes with --plan, --configuration or --detect, and not with --advised"))
         if plan is not None or configuration is not None or advised or detect:
-            given = (flush, close, cluster, resources, wall_clock_limit, checkpoint_folder)
+            given = (flush, close, cluster, resources, wall_clock_limit)
             if pycompss or hdf5 or any(option is not None for option in given):
                 sys.exit(
                     _refuse(
@@ -472,17 +452,5 @@ def register(app: typer.Typer) -> None:
             ways = prefetch_run.Ways(plan, configuration, advised, detect, system)
             preload.end_as(prefetch_run.run([script, *(arguments or [])], ways, report, trace))
         sys.exit(
-            run(
-                script,
-                arguments or [],
-                report,
-                pycompss,
-                hdf5,
-                flush,
-                close,
-                cluster,
-                resources,
-                wall_clock_limit,
-                checkpoint_folder,
-            )
+            run(script, arguments or [], report, pycompss, hdf5, flush, close, cluster, resources, wall_clock_limit)
         )

@@ -57,7 +57,6 @@ class Program:
     refused: bool = False
     status: int = 0
     says: list[str] = field(default_factory=list)
-    stops: str = ""  # the arguments of runs that end with status 1, and leave checkpoints
     says_often: dict[str, int] = field(default_factory=dict)  # patterns of lines
     files: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)  # `{folder}` is that of the program
@@ -109,10 +108,7 @@ class Program:
                 environment = {n: text.replace("{folder}", str(folder)) for n, text in self.environment.items()}
                 ended = runner.run(program, arguments, folder, found, options, **environment)
                 count += sum(int(number) for number in re.findall(r"^Ran (\d+) tests? in", ended.output, re.MULTILINE))
-                if self.stops and " ".join(arguments) == self.stops:
-                    wrong = "" if ended.status == 1 else f"status {ended.status}, not 1"
-                else:
-                    wrong = self._wrong_end(ended, script.rpartition("/")[2] in self.fails)
+                wrong = self._wrong_end(ended, script.rpartition("/")[2] in self.fails)
                 if self.like_native and not wrong:
                     native = Runner(runner.python, runner.seconds, native=True).run(program, arguments, folder, found)
                     wrong = (

@@ -15,7 +15,6 @@ from ..errors import TaskFailed
 from ..future import Future
 from ..task import Task
 from . import items
-from .checkpoint import checkpoints
 from .tracking import Group, go_on, in_task, tracker, warn
 
 __all__ = [
@@ -206,12 +205,12 @@ _told_of_snapshots: list[str] = []
 
 
 def compss_snapshot() -> None:
-    """Waits for all tasks made so far: each is stored when it ends, if the program has a folder for checkpoints. That it has none is told once."""
+    """Waits for all tasks made so far. Stores nothing: a later run of the program begins at its beginning, which is told once."""
     compss_barrier()
-    if checkpoints.store is None and not _told_of_snapshots:
+    if not _told_of_snapshots:
         _told_of_snapshots.append("")
         warn(
-            "compss_snapshot waits for all tasks, and stores nothing, since the program is run without --checkpoint-folder (this is said once)"
+            "compss_snapshot waits for all tasks, and stores nothing: a later run begins at the beginning (this is said once)"
         )
 
 

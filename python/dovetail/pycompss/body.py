@@ -13,7 +13,6 @@ from ..errors import TaskFailed
 from ..task import Task
 from ..updating import update
 from . import items
-from .checkpoint import Record
 from .command import CommandFailed
 from .parameter import Parameter
 from .randomness import of_a_task
@@ -26,7 +25,6 @@ _MANAGEMENT = ("RETRY", "FAIL", "IGNORE", "CANCEL_SUCCESSORS")
 _TRIES = 3  # under RETRY
 _RING_SECONDS = 0.1  # from one signal that the time of a task is over to the next
 _NOTHING = object()
-_CONSTANT = (type(None), bool, int, float, complex, str, bytes)
 
 
 class Lost:
@@ -145,33 +143,23 @@ class Body:
         count: int = kwargs.pop(COUNT, self._count)
         wanted, held = kwargs.pop(UNITS, _ONE)
         producers: tuple[Producer, ...] = kwargs.pop(PRODUCERS, ())
-        record: Record | None = kwargs.pop(RECORD, None)
         if not groups and not units.counted and not producers:
-            return self._performed(args, kwargs, groups, count, wanted, record)
+            return self._performed(args, kwargs, groups, count, wanted)
         with units.held(held), body_in(groups), body_of(producers):
             if _core.cancelled():
                 raise CancelledBefore(f"task '{self._name}' was cancelled while it waited for its units")
-            return self._performed(args, kwargs, groups, count, wanted, record)
+            return self._performed(args, kwargs, groups, count, wanted)
 
     def _performed(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        groups: tuple[Group, ...],
-        count: int,
-        wanted: int,
-        record: Record | None,
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], groups: tuple[Group, ...], count: int, wanted: int
     ) -> Any:
         replaced = {**dict(zip(self._names, args, strict=False)), **kwargs}.get(self._returned_in)
         named = [self._current(name, value) for name, value in zip(self._names, args, strict=False)]
         args = (*named, *(self._current("", value) for value in args[len(named) :]))
         kwargs = {name: self._current(name, value) for name, value in kwargs.items()}
         collections, args, kwargs = self._copy_collections(args, kwargs)
-        stored = None if record is None else self._put_back(record, args, kwargs)
         try:
-            result = self._try(args, kwargs, wanted) if stored is None else stored[0]
-            if record is not None and stored is None:
-                record.store(result, self._changed(args, kwargs))
+            result = self._try(args, kwargs, wanted)
         except Exception as error:
             if isinstance(error, CommandFailed) and _core.cancelled():
                 raise  # its group was cancelled, which is what ended the program
@@ -198,23 +186,6 @@ class Body:
         parameter = self._parameters.get(name)
         changed = parameter is not None and parameter.written and not parameter.holds_items and not parameter.is_path
         return items.settled(value) if changed else items.latest(value)
-
-    def _put_back(self, record: Record, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
-        try:
-            return record.put_back(self._changed(args, kwargs))
-        except Exception as error:  # no failure of the task, which its policy could have ignored
-            tracker.failed(self._name, error, (), True)
-            raise
-
-    def _changed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, Parameter]]:
-        """What the task changes, of its arguments. The changes of numbers and texts are lost."""
-        given = {**dict(zip(self._names, args, strict=False)), **kwargs}
-        written = {name: parameter for name, parameter in self._parameters.items() if parameter.written}
-        return {
-            name: (given[name], parameter)
-            for name, parameter in written.items()
-            if name in given and (parameter.is_path or not isinstance(given[name], (Lost, *_CONSTANT)))
-        }
 
     def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: int) -> Any:
         for left in range(self._tries - 1, -1, -1):
@@ -291,6 +262,5 @@ class Body:
 GROUPS = "dovetail_groups"
 COUNT = "dovetail_count"
 UNITS = "dovetail_units"  # as declared, and as held
-RECORD = "dovetail_record"  # of a checkpoint
 PRODUCERS = "dovetail_producers"  # of the streams that the task writes
 _ONE = (1, 1)

@@ -16,8 +16,7 @@ from ..future import Future
 from ..imported import imported
 from ..task import Task
 from . import compiled, items
-from .body import COUNT, GROUPS, PRODUCERS, RECORD, UNITS, Body, Lost, Policy
-from .checkpoint import checkpoints
+from .body import COUNT, GROUPS, PRODUCERS, UNITS, Body, Lost, Policy
 from .command import Call, Program
 from .parameter import Parameter, understood
 from .promised import TaskFunction, classes_of, note_class
@@ -318,10 +317,6 @@ class PyCompssTask(TaskFunction):
         if self.units != 1 or self.io or nested:
             wanted = self._units_of(bound)
             kwargs[UNITS] = wanted, 0 if self.io or nested else wanted
-        if checkpoints.store is not None and not nested:
-            record = checkpoints.store.record(self.name, given)
-            if self._can_be_stored():
-                kwargs[RECORD] = record
         future = self._begun(args, kwargs, [given[name] for name in self._streams if name in given])
         tracker.add(future, written)
         if count == 0:
@@ -331,16 +326,6 @@ class PyCompssTask(TaskFunction):
             for each, kind in zip(made, self._classes, strict=True):
                 note_class(each, kind)
         return future if count == 1 else made
-
-    def _can_be_stored(self) -> bool:
-        """Whether a checkpoint can have what the task changes: with others in any order, or a stream, it is not the same another time."""
-        kinds = self._signature.parameters
-        return not any(
-            parameter.sort == "stream"
-            or parameter.direction in (Direction.COMMUTATIVE, Direction.FILE_COMMUTATIVE)
-            or (parameter.written and name in kinds and kinds[name].kind is inspect.Parameter.VAR_POSITIONAL)
-            for name, parameter in self._parameters.items()
-        )
 
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], streams: list[Any]) -> Future[Any]:
         """The task of a call that writes to these streams. They count it from now on, since consumers may run before it."""
