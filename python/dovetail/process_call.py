@@ -46,6 +46,10 @@ class Job:
         self.packet = Packet(CALL, self.number, payload, [file.descriptor for file in files], files)
 
     def fail(self, error: BaseException) -> None:
+        """Why no result will come. Of a call that was cancelled before a process got it, nobody is to hear that."""
+        if not self.ending.begin():
+            self.drop()
+            return
         self._let_go()
         if not self.ending.ended:
             self.ending.fail(error)

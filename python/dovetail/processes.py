@@ -151,7 +151,10 @@ class Pool:
             self._prepare(job)
 
     def _prepare(self, job: Job) -> None:
-        """Makes the message; then the job is sent, or waits with it."""
+        """Makes the message; then the job is sent, or waits with it. One that was cancelled has ended instead."""
+        if job.ending.cancelled:
+            job.drop()
+            return
         try:
             job.prepare()
         except BaseException as error:

@@ -28,6 +28,31 @@ def touch(path):
     Path(path).touch()
 
 
+@dt.task(process=True)
+def size_of(value):
+    return len(value)
+
+
+class Cancels:
+    """An argument that cannot be pickled: what tries has the call cancelled meanwhile."""
+
+    future: dt.Future
+
+    def __reduce__(self):
+        assert self.future.cancel()
+        raise TypeError("cannot be pickled")
+
+
+class Counts:
+    """An argument that counts how often it is pickled."""
+
+    times = 0
+
+    def __reduce__(self):
+        Counts.times += 1
+        return (str, ("pickled",))
+
+
 @dt.task
 def after(value):
     return value
@@ -96,6 +121,44 @@ def test_a_runtime_that_is_cancelled_drops_what_waits_for_a_process(one_process,
         results = dt.gather(*waiting, return_exceptions=True)
     assert [type(result) for result in results] == [dt.TaskCancelled] * 5
     assert not any((tmp_path / str(number)).exists() for number in range(5))
+
+
+def test_a_call_that_is_cancelled_while_its_message_is_made_is_no_failure(one_process, tmp_path):
+    busy = Busy(tmp_path)
+    first = [size_of(bytes(10_000)) for _ in range(2)]  # whose messages are made at once
+    busy.wait_for(2)
+    arguments = [Cancels() for _ in range(6)]
+    for argument in arguments:
+        argument.future = size_of(argument)
+    busy.wait_for(8)
+    busy.release()
+    dt.barrier()
+    assert all(argument.future.cancelled() for argument in arguments)
+    assert busy.future.result() == "held" and dt.gather(*first) == [10_000] * 2
+
+
+def test_no_message_is_made_for_a_call_that_was_cancelled(one_process, tmp_path):
+    busy = Busy(tmp_path)
+    first = [size_of(bytes(10_000)) for _ in range(2)]
+    busy.wait_for(2)
+    waiting = [size_of(Counts()) for _ in range(6)]
+    busy.wait_for(8)
+    assert all(future.cancel() for future in waiting[:5])
+    busy.release()
+    dt.barrier()
+    assert waiting[5].result() == len("pickled") and dt.gather(*first) == [10_000] * 2
+    assert Counts.times == 1, "once for the call that was not cancelled"
+
+
+def test_calls_that_were_cancelled_stay_so_when_the_processes_are_ended(one_process, tmp_path):
+    busy = Busy(tmp_path)
+    waiting = [touch(str(tmp_path / str(number))) for number in range(6)]
+    busy.wait_for(6)
+    assert all(future.cancel() for future in waiting)
+    processes.kill_all()
+    assert isinstance(busy.future.exception(), dt.TaskFailed)
+    dt.barrier()
+    assert all(future.cancelled() for future in waiting)
 
 
 def test_a_coroutine_sees_that_it_is_asked_to_stop():
