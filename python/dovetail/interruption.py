@@ -9,13 +9,14 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from . import _core
 from .errors import Stuck, TaskFailed
 
-# How long bodies and commands have to end by themselves.
+# How long bodies and commands have to end by themselves, and a program whose time is over.
 _GRACE_SECONDS = 3.0
 STATUS = 128 + signal.SIGINT
 _RING_SECONDS = 0.1  # from one signal that the time is over to the next
@@ -30,27 +31,55 @@ class OutOfTime(KeyboardInterrupt):
     """Raised in the program when its time is over. It ends as by Ctrl-C, with another status."""
 
 
-@contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """In the block, which the main thread must be in, the program has so many seconds of wall-clock time. Takes SIGALRM and its timer."""
+class Limit:
+    """The wall-clock time of the program. It takes SIGALRM and its timer. The functions are for the main thread."""
 
-    def over(*_: object) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        signal.signal(signal.SIGALRM, self._over)
+        threading.Thread(target=self._end_at_last, name="dovetail-wall-clock", daemon=True).start()
+        # Again and again until it is heard: Python runs no handler for a signal that comes just before a call that blocks.
+        signal.setitimer(signal.ITIMER_REAL, self._seconds, _RING_SECONDS)
+
+    def stop(self) -> None:
+        """The program ends: nothing is raised from here on."""
+        self._stopped.set()
         signal.setitimer(signal.ITIMER_REAL, 0)
-        print(
-            f"dovetail: the wall-clock limit of {seconds:g} s is over, and the program ends",
-            file=sys.stderr,
-            flush=True,
-        )
+
+    def _over(self, *_: object) -> None:
+        if self._stopped.is_set():
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _say(f"the wall-clock limit of {self._seconds:g} s is over, and the program ends")
         raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, over)
-    # Again and again until it is heard: Python runs no handler for a signal that comes just before a call that blocks.
-    signal.setitimer(signal.ITIMER_REAL, seconds, _RING_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    def _end_at_last(self) -> None:
+        """A program may lose the exception, in an `except` without a class or in a `__del__`, or be in a call that does not return."""
+        if self._stopped.wait(self._seconds) or self._stopped.wait(_GRACE_SECONDS):
+            return
+        try:
+            _send(_descendants(), signal.SIGKILL)
+            _say(f"the program has not ended within {_GRACE_SECONDS:g} s after its wall-clock limit, and is ended")
+            # Another thread may hold the file, for as long as nobody reads what it prints.
+            flushing = threading.Thread(target=_flush, daemon=True)
+            flushing.start()
+            flushing.join(1.0)
+        finally:
+            os._exit(OUT_OF_TIME_STATUS)
+
+
+def _flush() -> None:
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+
+
+def _say(text: str) -> None:
+    """By the descriptor: the program may be in the middle of a print."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"dovetail: {text}\n".encode())
 
 
 def status_of(kind: type[BaseException]) -> int:

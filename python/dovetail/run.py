@@ -17,11 +17,14 @@ import traceback
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .command_groups import WITH_TASKS
+
+if TYPE_CHECKING:
+    from . import interruption
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _BAD_USAGE = 2
@@ -120,20 +123,34 @@ def _interrupt(kind: type[BaseException]) -> None:
     """Cancels tasks that wait, tells those that run, ends the processes that tasks started, names incomplete files."""
     from . import runtime
 
+    if _limit is not None:
+        _limit.stop()  # first: ending takes its time, and must itself not be interrupted
     for active in reversed(runtime._active):
         active._give_up(kind)
+
+
+_limit: interruption.Limit | None = None
 
 
 @contextlib.contextmanager
 def _time_for(seconds: float | None) -> Iterator[None]:
     """The time that the program has; None and 0 are no limit."""
-    from . import interruption
-
+    global _limit
     if not seconds:
         yield
         return
-    with contextlib.suppress(interruption.OutOfTime), interruption.limited(seconds):
-        yield
+    from . import interruption
+
+    _limit = interruption.Limit(seconds)
+    try:
+        try:
+            _limit.start()
+            yield
+        finally:
+            _limit.stop()
+    except interruption.OutOfTime as error:
+        # It came before the program began, or behind where it is waited for.
+        _interrupt(type(error))
 
 
 def _become(file: str, words: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 
 from conftest import script
 
@@ -26,7 +27,7 @@ def test_a_program_ends_when_its_time_is_over(lines_of):
 def test_what_a_program_does_ends_with_its_time(lines_of, tmp_path):
     """Tasks that have not begun do not run, bodies are interrupted, and what a task has started ends: its pipe has no writer any more.
 
-    The program sends itself the signal of the timer, when all have begun.
+    The program sets the timer to a shorter time, when all have begun.
     """
     os.mkfifo(tmp_path / "pipe")
     pipe = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
@@ -61,7 +62,7 @@ def test_what_a_program_does_ends_with_its_time(lines_of, tmp_path):
         behind("file")
         begun.wait()
         select.select([pipe], [], [])
-        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.1)
         try:
             compss_barrier()
         finally:
@@ -73,10 +74,62 @@ def test_what_a_program_does_ends_with_its_time(lines_of, tmp_path):
         DOVETAIL_WORKERS="2",
     ) == ["barrier", "interrupted"]
     assert "the wall-clock limit of 1000 s is over, and the program ends" in lines_of.errors
-    os.set_blocking(pipe, True)
-    while os.read(pipe, 100):
-        pass
+    hung_up = select.poll()
+    hung_up.register(pipe, 0)
+    assert hung_up.poll(60_000), "the program that the task has started has not ended"
     os.close(pipe)
+
+
+def test_a_program_that_loses_the_exception_ends(lines_of):
+    """Also what it has started."""
+    assert lines_of(
+        """
+        import subprocess
+        from dovetail import interruption
+
+        interruption._GRACE_SECONDS = 0.1
+        subprocess.Popen(["sleep", "600"])  # holds the standard output, which the test reads to its end
+        print("begun")
+        while True:
+            try:
+                threading.Event().wait()
+            except BaseException:
+                print("lost")
+        """,
+        status=124,
+        before=["--wall-clock-limit", "0.2"],
+    ) == ["begun", "lost"]
+    assert "the wall-clock limit of 0.2 s is over, and the program ends" in lines_of.errors
+    assert "the program has not ended within 0.1 s after its wall-clock limit, and is ended" in lines_of.errors
+
+
+def test_a_limit_that_comes_while_the_program_is_interrupted_changes_nothing(lines_of):
+    lines_of(
+        """
+        import signal
+        from dovetail import interruption
+
+        interruption._GRACE_SECONDS = 0.5
+        begun = threading.Event()
+
+        @task()
+        def stubborn():
+            begun.set()
+            while True:
+                try:
+                    threading.Event().wait(0.01)
+                except BaseException:  # the program is being ended
+                    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.1)
+
+        stubborn()
+        begun.wait()
+        signal.raise_signal(signal.SIGINT)
+        """,
+        status=130,
+        before=["--wall-clock-limit", "1000"],
+    )
+    assert "interrupted while these tasks did not end: stubborn" in lines_of.errors
+    assert "wall-clock" not in lines_of.errors
 
 
 def test_a_program_that_ends_in_time_is_not_touched(lines_of):
