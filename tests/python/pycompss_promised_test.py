@@ -205,5 +205,72 @@ def test_variables_of_the_caller_of_a_local_function_hold_what_it_has_waited_for
         of_a_function()
         here = twice([5])
         print(total(here), here)
+
+        class OfAClass:
+            there = twice([6])
+            print(total(there), there)
+
+        class Names(dict):
+            clear = None  # the program's own names are never taken away, since tasks may look for them
+
+        names = Names(other=twice([7]))
+        exec("total(other)", globals(), names)
+        print(names["other"])
         """
-    ) == ["12 [2] [2] [4] [6] Future", "[4, 0]", "10 [10]"]
+    ) == ["12 [2] [2] [4] [6] Future", "[4, 0]", "10 [10]", "12 [12]", "[14]"]
+
+
+def test_a_local_function_leaves_the_other_variables_of_its_caller_alone(lines_of):
+    """It keeps no object of theirs, does not undo what a closure assigns meanwhile, and leaves what locals() has given."""
+    assert lines_of(
+        """
+        import weakref
+        from pycompss.api.local import local
+
+        class Large:
+            pass
+
+        @local
+        def same(value):
+            return value
+
+        @task(returns=1)
+        def made(value):
+            return value() if value is Large else value
+
+        def keeps(in_variable):
+            large = Large()
+            lives = weakref.ref(large)
+            value = made(Large)
+            result = weakref.ref(same(value) if in_variable else same(made(Large)))
+            del large, value
+            compss_barrier()
+            return lives() is not None, result() is not None
+
+        def assigns():
+            count, calls = 0, []
+
+            def assign(_):
+                nonlocal count
+                count += 1
+                calls.append(1)
+                return object
+
+            value = made(2)
+            # @local asks whether it is a future. Then it calls this, as another thread could do at that moment.
+            asked = type("Asked", (), {"__class__": property(assign)})()
+            same(value)
+            return value, calls != [] and count == len(calls)
+
+        def lists():
+            value = made(3)
+            names = locals()
+            names["own"] = 4
+            same(value)
+            return names["value"], names["own"]
+
+        print(keeps(True), keeps(False))
+        print(assigns())
+        print(lists())
+        """
+    ) == ["(False, False) (False, False)", "(2, True)", "(3, 4)"]

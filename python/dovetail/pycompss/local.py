@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
@@ -42,7 +43,26 @@ def local(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def _put_into_variables(caller: FrameType, made: Mapping[int, Any]) -> None:
     """Puts values in the place of futures, which are named by their identity and kept alive by who calls this."""
     variables = caller.f_locals  # of a module, its names
-    for name in [name for name, value in variables.items() if isinstance(value, Future) and id(value) in made]:
-        variables[name] = made[id(variables[name])]
-    if sys.version_info < (3, 13):  # before, they are a copy
+    changed = {
+        name: made[id(value)]
+        for name, value in list(variables.items())
+        if isinstance(value, Future) and id(value) in made
+    }
+    if sys.version_info >= (3, 13) or not caller.f_code.co_flags & inspect.CO_OPTIMIZED:
+        variables.update(changed)
+        return
+    # Of a function they are a copy, which its frame keeps until the function ends. What is in the copy is written back: only what has changed may
+    # be there, since tasks and threads can have assigned the others meanwhile.
+    is_held = sys.getrefcount(variables) > _REFERENCES
+    content = {**variables, **changed}
+    variables.clear()
+    if changed:
+        variables.update(changed)
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(caller), ctypes.c_int(0))
+        variables.clear()
+    if is_held:
+        variables.update(content)
+
+
+# To a copy that only the frame has: its own, that of the variable, and that of the argument. The program has another one if it called locals().
+_REFERENCES = 3
