@@ -187,6 +187,37 @@ def test_what_a_service_cannot_give_fails_the_task(lines_of, resources):
         assert said in lines_of.errors
 
 
+def test_a_failure_that_is_kept_holds_no_connection(lines_of, resources):
+    assert lines_of(
+        """
+        import os
+
+        @http(service_name="texts", request="GET", resource="{{what}}/")
+        @task(returns=1, on_failure="CANCEL_SUCCESSORS")
+        def asked(what):
+            pass
+
+        def sockets():
+            found = 0
+            for each in os.listdir("/proc/self/fd"):
+                try:
+                    found += os.readlink(f"/proc/self/fd/{each}").startswith("socket:")
+                except FileNotFoundError:  # that of the folder itself
+                    pass
+            return found
+
+        failed, found = [], []
+        for number in (1, 5):
+            # The answer is as long, and a message has its beginning. The future keeps the failure.
+            failed += [asked("x" * 5000) for _ in range(number)]
+            compss_barrier()
+            found.append(sockets())  # also those of the runtime
+        print([future.exception() is not None for future in failed], found[1] - found[0])
+        """,
+        before=resources,
+    ) == ["[True, True, True, True, True, True] 0"]
+
+
 def test_a_file_of_resources_that_is_not_there_is_bad_usage(lines_of, tmp_path):
     lines_of("", status=2, before=("--resources", tmp_path / "nosuch.xml"))
     assert f"dovetail run: --resources {tmp_path}/nosuch.xml: No such file or directory" in lines_of.errors

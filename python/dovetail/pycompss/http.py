@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 from .command import Call
@@ -104,10 +105,11 @@ class _Request:
                 text = response.read().decode(response.headers.get_content_charset("utf-8"))
                 kind = response.headers.get_content_type()
         except urllib.error.HTTPError as error:
-            said = error.read(_SHOWN).decode(errors="replace")
+            with contextlib.closing(error):  # and with it the connection, since a failure may be kept
+                said = _beginning(error)
             raise RequestFailed(
                 f"task '{call.name}': {self._method} {url} was answered with {error.code} {error.reason}: {said}"
-            ) from error
+            ) from None
         except (OSError, HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             raise RequestFailed(f"task '{call.name}': {self._method} {url} was not answered: {reason}") from error
@@ -132,6 +134,15 @@ class _Request:
                 f"task '{call.name}': updates of @http changes a dictionary, and '{name}' is {type(changed).__name__}"
             )
         changed[key] = values[source]
+
+
+def _beginning(response: IO[bytes]) -> str:
+    from http.client import HTTPException
+
+    try:
+        return response.read(_SHOWN).decode(errors="replace")
+    except (OSError, HTTPException) as error:
+        return f"(its text has not come: {error})"
 
 
 def _filled(text: str, call: Call, form: Callable[[Any, bool], str]) -> str:
