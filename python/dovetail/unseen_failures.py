@@ -12,11 +12,14 @@ _WHOLE = 2
 
 
 def _kind(error: BaseException) -> tuple[str, str]:
-    """The task and the exception that a failure began with."""
+    """The task and the exception that a failure began with; of the system's errors also which one it is, since another one has another remedy."""
     cause = error
     while isinstance(cause, TaskFailed) and cause.__cause__ is not None:
         cause = cause.__cause__
-    return error.label if isinstance(error, TaskFailed) else "", type(cause).__name__
+    name = type(cause).__name__
+    if isinstance(cause, OSError) and cause.errno is not None:
+        name += f" (errno {cause.errno})"
+    return error.label if isinstance(error, TaskFailed) else "", name
 
 
 class UnseenFailures:

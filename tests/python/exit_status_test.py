@@ -116,8 +116,8 @@ def test_failures_of_one_kind_are_told_twice_and_counted(run_program, end):
 import dovetail as dt
 
 @dt.task
-def write(number):
-    raise OSError(28, f"no room for {{number}}")
+def write(number, error=28):
+    raise OSError(error, f"no room for {{number}}")
 
 @dt.task
 def read(number):
@@ -126,14 +126,19 @@ def read(number):
 runtime = dt.Runtime(workers=1).start()
 for number in range(30):
     write(number)
+write(30, 5)
+write(31, 5)
+write(32, 5)
 read(1)
 {end}
 """
     result = run_program(text)
     assert result.returncode == 1
-    assert result.stderr.count("nobody had asked for this failure") == 3, result.stderr
+    assert result.stderr.count("nobody had asked for this failure") == 5, result.stderr
     assert result.stderr.count("OSError: [Errno 28] no room for") == 4  # each traceback has it twice
-    assert "dovetail: task 'write' failed 28 more times with OSError\n" in result.stderr
+    assert "dovetail: task 'write' failed 28 more times with OSError (errno 28)\n" in result.stderr
+    assert result.stderr.count("OSError: [Errno 5]") == 4
+    assert "dovetail: task 'write' failed once more with OSError (errno 5)\n" in result.stderr
     assert "task 'read' failed once more" not in result.stderr and "ValueError: 1" in result.stderr
 
 
