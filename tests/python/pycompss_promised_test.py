@@ -224,7 +224,7 @@ def test_a_local_function_leaves_the_other_variables_of_its_caller_alone(lines_o
     """It keeps no object of theirs, does not undo what a closure assigns meanwhile, and leaves what locals() has given."""
     assert lines_of(
         """
-        import weakref
+        import time, weakref
         from pycompss.api.local import local
 
         class Large:
@@ -245,6 +245,9 @@ def test_a_local_function_leaves_the_other_variables_of_its_caller_alone(lines_o
             result = weakref.ref(same(value) if in_variable else same(made(Large)))
             del large, value
             compss_barrier()
+            deadline = time.monotonic() + 60
+            while result() is not None and time.monotonic() < deadline:  # the worker may still have the task
+                time.sleep(0.001)
             return lives() is not None, result() is not None
 
         def assigns():
