@@ -1,0 +1,189 @@
+"""How much of each device the nodes of a cluster may use: the account of one device for all of them, and the messages about it.
+
+Pure: no Dask, no clock, no thread. `ledger_plugin` runs it in the scheduler, and `lease` is the node's side. All amounts are fractions of a device.
+
+*Why the sum holds.* A node uses no more than it was granted. It tells what it keeps (`Need`) after it has cut its own limit to that, and accepts only
+answers to its last `Need`. So what the ledger has written down for a node is never less than what the node may use, whichever messages are lost,
+late or doubled. The ledger takes nothing back from a member. What a removed node had is free when its lease has ended, which is `SECONDS` after the
+node sent its last `Need`, or earlier.
+
+A *node* is one process, whose name no other process ever has. One that was removed does not come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+SECONDS = 3.0
+"""A node that has had no answer for so long begins no more tasks on the device."""
+MARGIN = 0.5
+"""Clocks do not run equally fast: the ledger gives away what a removed node had so much later."""
+ROUNDING = 1e-9
+"""Of sums of fractions that fill a device exactly."""
+
+
+class Need(NamedTuple):
+    """What a node tells the ledger of one device."""
+
+    device: str
+    number: int
+    """How many the node had sent of this device."""
+    keeps: float
+    """The node has cut what it may use to this."""
+    step: float
+    """What its next task takes; 0: none waits."""
+    wants: float
+    """What the tasks take that run or wait, at most 1."""
+    name: str
+    """What the node calls the device."""
+    bandwidth: float
+    """MB/s that the device has, as the node knows it."""
+
+
+class Grant(NamedTuple):
+    """What the ledger answers, and tells later when there is more."""
+
+    device: str
+    number: int
+    """Of the `Need` that it answers."""
+    amount: float
+    """What the node may use, until its lease ends."""
+    fair: float
+    """Others wait: what the node has above this it gives back as its tasks end. 1: it may keep all."""
+
+
+Grants = list[tuple[str, Grant]]
+"""Nodes, and what they are to be told."""
+
+
+@dataclass(slots=True)
+class _Account:
+    """Of one node."""
+
+    number: int
+    amount: float
+    step: float
+    wants: float
+    heard: float
+    told: tuple[float, float] = (0.0, 1.0)
+    """Amount and fair share."""
+
+    @property
+    def waits(self) -> bool:
+        return self.step > 0 and self.amount + ROUNDING < self.wants and self.amount + self.step <= 1 + ROUNDING
+
+
+@dataclass(slots=True)
+class _Device:
+    name: str = ""
+    bandwidth: float = 0.0
+    accounts: dict[str, _Account] = field(default_factory=dict)
+    queue: dict[str, None] = field(default_factory=dict)
+    """Nodes that wait, the first of them first."""
+    ending: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Nodes that were removed: what they had, and until when they may use it."""
+
+
+class Ledger:
+    """Not thread-safe. `now` is in seconds, of any clock that never goes back. Methods return what is to be sent."""
+
+    def __init__(self) -> None:
+        self._members: set[str] = set()
+        self._devices: dict[str, _Device] = {}
+
+    def joined(self, node: str) -> None:
+        self._members.add(node)
+
+    def removed(self, node: str) -> None:
+        """What it has returns when its lease has ended: call `tick` then (`next_end`)."""
+        self._members.discard(node)
+        for device in self._devices.values():
+            account = device.accounts.pop(node, None)
+            device.queue.pop(node, None)
+            if account is not None and account.amount > 0:
+                device.ending[node] = account.amount, account.heard + SECONDS + MARGIN
+
+    def need(self, node: str, need: Need, now: float) -> Grants:
+        if node not in self._members:
+            return []
+        device = self._devices.setdefault(need.device, _Device())
+        account = device.accounts.get(node)
+        if account is None or need.number > account.number:
+            device.name, device.bandwidth = need.name, need.bandwidth
+            account = device.accounts[node] = _Account(need.number, need.keeps, need.step, need.wants, now)
+        # Else it has come twice or late: the answer to the last one may have been lost.
+        account.heard = now
+        self._place_in_queue(device, node, account)
+        return self._grants(need.device, device, answers=node)
+
+    def tick(self, now: float) -> Grants:
+        grants: Grants = []
+        for name, device in self._devices.items():
+            ended = [node for node, (_, until) in device.ending.items() if until <= now]
+            for node in ended:
+                del device.ending[node]
+            if ended:
+                grants += self._grants(name, device)
+        return grants
+
+    def next_end(self) -> float | None:
+        """When `tick` has something to do."""
+        return min((until for device in self._devices.values() for _, until in device.ending.values()), default=None)
+
+    def report(self) -> list[dict[str, Any]]:
+        """The devices, and what the nodes may use of them in MB/s."""
+        return [
+            {
+                "device": key,
+                "name": device.name,
+                "mb_per_second": device.bandwidth,
+                "nodes": {
+                    node: account.amount * device.bandwidth
+                    for node, account in device.accounts.items()
+                    if account.amount > 0 or account.step > 0
+                },
+                "waiting": list(device.queue),
+                "returning": {node: amount * device.bandwidth for node, (amount, _) in device.ending.items()},
+            }
+            for key, device in self._devices.items()
+        ]
+
+    @staticmethod
+    def _place_in_queue(device: _Device, node: str, account: _Account) -> None:
+        if not account.waits:
+            device.queue.pop(node, None)
+        else:
+            device.queue.setdefault(node)
+
+    def _grants(self, name: str, device: _Device, answers: str | None = None) -> Grants:
+        """Gives what is free to those that wait, one step in turn. The first is waited for, or a large step might never be free."""
+        free = 1 + ROUNDING - sum(account.amount for account in device.accounts.values())
+        free -= sum(amount for amount, _ in device.ending.values())
+        while device.queue:
+            node = next(iter(device.queue))
+            account = device.accounts[node]
+            if account.step > free:
+                break
+            account.amount += account.step
+            free -= account.step
+            del device.queue[node]
+            self._place_in_queue(device, node, account)
+        grants = []
+        equal, first = self._fair(device)
+        for node, account in device.accounts.items():
+            fair = equal if first is None or node == first else 0.0
+            amount, told = account.told
+            if node == answers or account.amount > amount or (fair < told and account.amount > fair):
+                account.told = account.amount, fair
+                grants.append((node, Grant(name, account.number, account.amount, fair)))
+        return grants
+
+    @staticmethod
+    def _fair(device: _Device) -> tuple[float, str | None]:
+        """What each may keep; and the node that alone may, if its step is so large that the others must make room."""
+        if not device.queue:
+            return 1.0, None
+        first = next(iter(device.queue))
+        equal = 1 / sum(account.wants > 0 for account in device.accounts.values())
+        return equal, first if device.accounts[first].step > equal + ROUNDING else None

@@ -1,0 +1,165 @@
+"""The account of a device that all nodes share, against a simulated network. Needs no Dask."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+from dovetail.cluster.ledger import SECONDS, Ledger, Need
+from simulated_cluster import DEVICE, Cluster
+
+SCHEDULES = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "1")) * 300
+
+
+def random_schedule(seed: int) -> None:
+    cluster = Cluster(seed, losses=0.0)
+    random = cluster.random
+    cluster.losses = random.choice([0.0, 0.05, 0.3])
+    cluster.lateness = random.choice([0.01, 1.0, 6.0])
+    shares = random.choice([[1 / 3], [0.1, 0.25], [1.0, 0.05], [0.5, 0.4, 0.3, 0.2]])
+    numbers = itertools.count()
+    nodes = [cluster.join(f"node {next(numbers)}") for _ in range(random.choice([1, 2, 3, 8]))]
+    for _ in range(random.randint(5, 40)):
+        place = random.randrange(len(nodes))
+        node = nodes[place]
+        event = random.random()
+        if not node.works:
+            if event < 0.5:
+                nodes[place] = cluster.join(f"node {next(numbers)}")
+        elif event < 0.1:
+            cluster.kill(node.name)
+        elif event < 0.2:
+            cluster.cut_off(node.name)
+        elif event < 0.4:
+            node.reachable = not node.reachable  # the network, and Dask has not noticed
+        else:
+            for _ in range(random.randint(1, 10)):
+                node.spawn(random.choice(shares), random.expovariate(1 / random.choice([0.01, 0.1, 1.0])))
+        cluster.run(cluster.now + random.expovariate(1 / random.choice([0.01, 0.5, 3.0])))
+    # No faults from now on; what is on its way may still come late, twice or never.
+    cluster.losses = 0.0
+    for node in nodes:
+        node.reachable = node.works
+    cluster.run_until_done(2000.0)
+    # Late messages, renewals and ends of leases.
+    cluster.run(cluster.now + 200.0)
+    assert cluster.granted() == pytest.approx(0.0, abs=1e-6), f"lost for ever: {cluster.ledger.report()}"
+
+
+def test_nodes_never_use_more_than_the_device_has_and_no_lease_is_lost():
+    for seed in range(SCHEDULES):
+        try:
+            random_schedule(seed)
+        except BaseException as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def backlog(shares, tasks, seconds, latency=0.001):
+    """Every node has tasks enough all the time. Returns the seconds that all of them take, and the cluster."""
+    cluster = Cluster(1, losses=0.0, latency=latency)
+    for i, share in enumerate(shares):
+        node = cluster.join(f"node {i}")
+        for _ in range(tasks):
+            node.spawn(share, seconds)
+    return cluster.run_until_done(1e6), cluster
+
+
+@pytest.mark.parametrize(("nodes", "share"), [(3, 1 / 3), (3, 1 / 12), (4, 1 / 3), (6, 1.0)])
+def test_a_device_is_full_while_nodes_have_tasks(nodes, share):
+    tasks, seconds = 60, 0.05
+    took, cluster = backlog([share] * nodes, tasks, seconds)
+    best = nodes * tasks * seconds * share
+    assert took < 1.1 * best
+    assert cluster.messages < 5 * nodes * tasks
+
+
+def test_a_node_alone_does_not_ask_for_each_task():
+    _, cluster = backlog([0.25], 400, 0.05)
+    assert cluster.messages < 80  # for 5 seconds and the end of a queue
+
+
+def test_a_node_alone_does_not_ask_again_when_the_next_task_comes_at_once():
+    cluster = Cluster(1, losses=0.0)
+    node = cluster.join("node")
+    for count in range(1, 40):
+        node.spawn(1.0, 0.01)
+        cluster.run(cluster.now + 0.012)
+        assert node.begun == count
+    assert cluster.messages <= 4
+
+
+def test_what_is_free_goes_to_those_who_wait_in_turn():
+    ledger = Ledger()
+    for node in ("has it", "one", "two"):
+        ledger.joined(node)
+    ask = Need(DEVICE, 1, 0.0, 0.25, 1.0, "disk", 100.0)
+    for node in ("has it", "one", "two"):
+        ledger.need(node, ask, 0.0)
+    assert ledger.report()[0]["waiting"] == ["one", "two"]
+    grants = ledger.need("has it", Need(DEVICE, 2, 0.0, 0.0, 0.0, "disk", 100.0), 0.0)
+    assert {node: grant.amount for node, grant in grants} == {"has it": 0.0, "one": 0.5, "two": 0.5}
+
+
+def test_large_tasks_are_not_passed_over_for_ever_and_all_nodes_have_their_turn():
+    cluster = Cluster(1, losses=0.0)
+    small, large = cluster.join("small"), cluster.join("large")
+    for _ in range(1000):
+        small.spawn(0.1, 0.05)
+    cluster.run(1.0)
+    for _ in range(3):
+        large.spawn(1.0, 0.05)
+    cluster.run(2.0)
+    assert large.begun == 3
+    begun = small.begun
+    other = cluster.join("other")
+    for _ in range(1000):
+        other.spawn(0.1, 0.05)
+    cluster.run(4.0)
+    assert other.begun == pytest.approx(small.begun - begun, rel=0.2)
+
+
+def test_a_node_that_is_cut_off_begins_nothing_when_its_lease_has_ended():
+    cluster = Cluster(1, losses=0.0)
+    node = cluster.join("node")
+    for _ in range(1000):
+        node.spawn(0.5, 0.1)
+    cluster.run(1.0)
+    node.reachable = False
+    cluster.run(1.0 + SECONDS)
+    begun = node.begun
+    cluster.run(1.5 + 2 * SECONDS)
+    assert node.lease.is_cut_off() and not node.lease.is_cut_off()  # told once
+    cluster.run(20.0)
+    assert node.begun == begun and not node.running
+    node.reachable = True
+    cluster.run(21.5)
+    assert node.begun > begun
+
+
+def test_what_a_removed_node_had_returns_when_its_lease_has_ended():
+    cluster = Cluster(1, losses=0.0)
+    dies, lives = cluster.join("dies"), cluster.join("lives")
+    dies.spawn(1.0, 1000.0)
+    cluster.run(0.1)
+    lives.spawn(1.0, 1.0)
+    cluster.run(0.5)
+    cluster.kill("dies")
+    cluster.run(2.0)
+    assert not lives.begun
+    cluster.run(5.0)
+    assert lives.begun
+
+
+def test_a_node_that_nobody_knows_gets_nothing():
+    ledger = Ledger()
+    need = Need(DEVICE, 1, 0.0, 0.5, 0.5, "disk", 100.0)
+    assert ledger.need("node", need, 0.0) == []
+    ledger.joined("node")
+    ((node, grant),) = ledger.need("node", need, 0.0)
+    assert (node, grant.amount, grant.fair) == ("node", 0.5, 1.0)
+    assert ledger.report()[0]["nodes"] == {"node": 50.0}
+    ledger.removed("node")
+    assert ledger.need("node", need._replace(number=2), 0.0) == []
+    assert ledger.next_end() == pytest.approx(SECONDS, abs=1.0)
+    assert ledger.report()[0]["returning"] == {"node": 50.0}

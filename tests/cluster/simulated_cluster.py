@@ -1,0 +1,196 @@
+"""Nodes, a ledger and a network between them on a virtual clock. Messages come twice, late or never; nodes are killed, cut off and replaced."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable
+
+from dovetail.cluster.lease import Entry, Lease
+from dovetail.cluster.ledger import ROUNDING, Grants, Ledger
+
+DEVICE = "a device"
+TICK = 0.25
+
+
+class Node:
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self.name = name
+        self.cluster = cluster
+        self.alive = True
+        self.is_replaced = False
+        self.reachable = True
+        self.waiting = 0
+        self.running: dict[Entry, bool] = {}
+        """Bodies; False: the ledger has given their share away, since it took this node for dead."""
+        self.begun = 0
+        self.lease = Lease(DEVICE, "disk", 300.0, lambda: cluster.now, self.send)
+        self.ticks = False
+
+    @property
+    def works(self) -> bool:
+        return self.alive and self.name in self.cluster.ledger._members
+
+    def send(self, need):
+        self.cluster.message(lambda: self.reachable and self.alive, lambda: self.cluster.hears(self.name, need))
+
+    def spawn(self, share: float, seconds: float) -> None:
+        entry: Entry | None = None
+
+        def begin() -> None:
+            self.cluster.after(0.0, run)  # later than `enter` has returned
+
+        def run() -> None:
+            assert entry is not None
+            if self.alive:
+                self.waiting -= 1
+                self.begun += 1
+                self.cluster.after(seconds, end)
+
+        def end() -> None:
+            if self.alive:
+                del self.running[entry]
+                self.lease.leave(entry)
+                self.tick_soon()
+
+        self.waiting += 1
+        entry = self.enter(share, begin)
+        self.tick_soon()
+
+    def enter(self, share, begin):
+        def begin_and_check():
+            box["began"] = True
+            if "entry" in box:
+                self.inside(box["entry"])
+            begin()
+
+        box: dict = {}
+        box["entry"] = entry = self.lease.enter(share, begin_and_check)
+        if "began" in box:
+            self.inside(entry)
+        return entry
+
+    def inside(self, entry):
+        assert not self.is_replaced, f"{self.name} begins a task, and the ledger has given its share away"
+        self.running[entry] = True
+        self.cluster.check()
+
+    def tick_soon(self) -> None:
+        if not self.ticks:
+            self.ticks = True
+            self.cluster.after(TICK, self.tick)
+
+    def tick(self) -> None:
+        self.ticks = self.alive and self.lease.tick()
+        if self.ticks:
+            self.cluster.after(TICK, self.tick)
+
+
+class Cluster:
+    def __init__(self, seed: int, *, losses: float, latency: float = 0.002, lateness: float = 1.0) -> None:
+        self.random = random.Random(seed)
+        self.now = 0.0
+        self.losses = losses
+        self.latency = latency
+        self.lateness = lateness
+        self.ledger = Ledger()
+        self.nodes: dict[str, Node] = {}
+        self.messages = 0
+        self._numbers = itertools.count()
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+
+    def after(self, seconds: float, act: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (self.now + seconds, next(self._numbers), act))
+
+    def message(self, passes: Callable[[], bool], arrive: Callable[[], None]) -> None:
+        self.messages += 1
+        if not passes():
+            return
+        copies = 1
+        if self.random.random() < self.losses:
+            copies = self.random.choice([0, 0, 2, 3])
+        for _ in range(copies):
+            late = self.random.random() < self.losses
+            delay = self.random.uniform(0.5, 1.5) * self.latency + late * self.random.expovariate(1 / self.lateness)
+            self.after(delay, lambda late=late: arrive() if passes() or late else None)
+
+    def hears(self, name, need):
+        self.tell(self.ledger.need(name, need, self.now))
+
+    def tell(self, grants: Grants) -> None:
+        for name, grant in grants:
+            node = self.nodes[name]
+            self.message(
+                lambda node=node: node.reachable and node.alive,
+                lambda node=node, grant=grant: node.lease.granted(grant),
+            )
+        self.check()
+
+    # Faults
+
+    def join(self, name: str) -> Node:
+        node = self.nodes[name] = Node(self, name)
+        self.ledger.joined(name)
+        return node
+
+    def kill(self, name: str) -> None:
+        node = self.nodes[name]
+        node.alive = False
+        node.running.clear()
+        self.remove(name)
+
+    def remove(self, name: str) -> None:
+        self.ledger.removed(name)
+        end = self.ledger.next_end()
+        if end is not None:
+            self.after(max(end - self.now, 0.0), self.tick)
+
+    def tick(self) -> None:
+        returning = self.returning()
+        grants = self.ledger.tick(self.now)
+        left = self.returning()
+        for name in returning - left:
+            node = self.nodes[name]
+            node.running = dict.fromkeys(node.running, False)
+            node.is_replaced = True
+        self.tell(grants)
+        if (end := self.ledger.next_end()) is not None:
+            self.after(max(end - self.now, 0.0), self.tick)
+
+    def returning(self) -> set[str]:
+        return {name for device in self.ledger.report() for name in device["returning"]}
+
+    def cut_off(self, name: str) -> None:
+        """Dask believes it dead, and it lives, but hears of nobody."""
+        self.nodes[name].reachable = False
+        self.remove(name)
+
+    # Running
+
+    def used(self) -> float:
+        return sum(entry.share for node in self.nodes.values() for entry, counts in node.running.items() if counts)
+
+    def check(self) -> None:
+        assert self.used() <= 1 + 3 * ROUNDING, f"the nodes use {self.used()} of the device at {self.now}"
+
+    def run(self, until: float) -> None:
+        while self._events and self._events[0][0] <= until:
+            self.now, _, act = heapq.heappop(self._events)
+            act()
+        self.now = max(self.now, until)
+
+    def run_until_done(self, most: float) -> float:
+        """Until all tasks of all that live are over. Returns when."""
+        end = self.now + most
+        while any(node.works and (node.waiting or node.running) for node in self.nodes.values()):
+            if not self._events or self.now >= end:
+                break
+            self.now, _, act = heapq.heappop(self._events)
+            act()
+        else:
+            return self.now
+        raise AssertionError(f"tasks wait for ever: {self.ledger.report()}")
+
+    def granted(self) -> float:
+        return sum(sum(device["nodes"].values()) + sum(device["returning"].values()) for device in self.ledger.report())
