@@ -384,6 +384,25 @@ void bind_runtime(nb::module_& module) {
              "Has the exception raised in every body that runs, as soon as it is at a Python instruction.");
   module.def("admission_report", &admission_report, "What admission did so far in this process, as JSON text.");
   module.def(
+      "storage_device",
+      [](const std::string& name, bool measured) {
+        StorageDevice device;
+        {
+          const Unlocked unlocked;
+          device = storage_device(name, {}, measured);
+        }
+        nb::list paths;
+        for (const std::string& path : device.paths) {
+          paths.append(path);
+        }
+        return nb::make_tuple(device.name, nb::tuple(paths), device.write_mb_per_second, device.shared,
+                              device.configured);
+      },
+      nb::arg("name"), nb::arg("measured"),
+      "(name, paths, MB/s written or 0, shared, configured) of the device that tasks call by a name or path. measured: "
+      "measures what is not "
+      "known, for half a second or more. Raises ValueError if there is no such device.");
+  module.def(
       "body_number", [] { return PyThreadState_Get()->thread_id; },
       "Of the body that runs on this thread, for `raise_in_body`. It is used again after the end of the body.");
   module.def(

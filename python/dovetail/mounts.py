@@ -32,10 +32,21 @@ def devices() -> Iterator[tuple[int, bool]]:
 
 def file_systems() -> Iterator[tuple[int, str]]:
     """The number of each mounted file system, and its kind."""
+    for number, kind, _ in _mounts():
+        yield number, kind
+
+
+def source_of(number: int) -> tuple[str, str] | None:
+    """The kind of a mounted file system, and what is mounted there, such as ("nfs4", "server:/export")."""
+    return next(((kind, source) for mounted, kind, source in _mounts() if mounted == number), None)
+
+
+def _mounts() -> Iterator[tuple[int, str, str]]:
     # A mount point may have any bytes in its name but those that the kernel writes in digits: white space and the backslash.
     for line in map(os.fsdecode, Path("/proc/self/mountinfo").read_bytes().split(b"\n")):
         if not line:
             continue
         before, _, after = line.partition(" - ")
         major, _, minor = before.split(" ")[2].partition(":")
-        yield os.makedev(int(major), int(minor)), after.split(" ")[0]
+        kind, source = after.split(" ")[:2]
+        yield os.makedev(int(major), int(minor)), kind, source

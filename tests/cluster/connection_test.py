@@ -34,13 +34,13 @@ def test_processes_of_the_same_number_in_two_containers_are_told_apart(monkeypat
 
     started = []
     monkeypatch.setattr(agent, "start", started.append)
-    worker = SimpleNamespace(nanny=None, state=SimpleNamespace(nthreads=3))
+    worker = SimpleNamespace(nanny=None)
     sent = pickle.dumps(plugin.NodePlugin())
     with pytest.raises(RuntimeError, match="program's own process"):
         pickle.loads(sent).setup(worker)
     monkeypatch.setattr(plugin, "_PROCESS", "of the other container")  # where the number is the same
     pickle.loads(sent).setup(worker)
-    assert started == [3]
+    assert started == [worker]
 
 
 def test_calls_that_change_files_in_place_leave_no_mark_in_the_scheduler(local, tmp_path):

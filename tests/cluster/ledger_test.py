@@ -89,6 +89,21 @@ def test_a_node_alone_does_not_ask_again_when_the_next_task_comes_at_once():
     assert cluster.messages <= 4
 
 
+def test_a_node_that_stops_gives_back_what_its_tasks_do_not_use():
+    cluster = Cluster(1, losses=0.0)
+    node = cluster.join("node")
+    node.spawn(0.25, 0.01)
+    node.spawn(0.5, 10.0)
+    node.spawn(0.75, 10.0)
+    cluster.run(0.1)
+    node.lease.stop()
+    cluster.run(0.2)
+    (device,) = cluster.ledger.report()
+    assert device["nodes"] == {"node": 150.0} and not device["waiting"]
+    cluster.run(30.0)
+    assert node.begun == 2
+
+
 def test_what_is_free_goes_to_those_who_wait_in_turn():
     ledger = Ledger()
     for node in ("has it", "one", "two"):

@@ -36,17 +36,13 @@ class Node:
         self.cluster.message(lambda: self.reachable and self.alive, lambda: self.cluster.hears(self.name, need))
 
     def spawn(self, share: float, seconds: float) -> None:
-        entry: Entry | None = None
-
         def begin() -> None:
-            self.cluster.after(0.0, run)  # later than `enter` has returned
-
-        def run() -> None:
-            assert entry is not None
-            if self.alive:
-                self.waiting -= 1
-                self.begun += 1
-                self.cluster.after(seconds, end)
+            assert not self.is_replaced, f"{self.name} begins a task, and the ledger has given its share away"
+            self.waiting -= 1
+            self.begun += 1
+            self.running[entry] = True
+            self.cluster.check()
+            self.cluster.after(seconds, end)
 
         def end() -> None:
             if self.alive:
@@ -55,26 +51,9 @@ class Node:
                 self.tick_soon()
 
         self.waiting += 1
-        entry = self.enter(share, begin)
+        entry = Entry(begin, share)
+        self.lease.enter(entry)
         self.tick_soon()
-
-    def enter(self, share, begin):
-        def begin_and_check():
-            box["began"] = True
-            if "entry" in box:
-                self.inside(box["entry"])
-            begin()
-
-        box: dict = {}
-        box["entry"] = entry = self.lease.enter(share, begin_and_check)
-        if "began" in box:
-            self.inside(entry)
-        return entry
-
-    def inside(self, entry):
-        assert not self.is_replaced, f"{self.name} begins a task, and the ledger has given its share away"
-        self.running[entry] = True
-        self.cluster.check()
 
     def tick_soon(self) -> None:
         if not self.ticks:

@@ -19,6 +19,7 @@ from ..future import Future
 from ..runtime import Runtime
 from ..task import Task
 from . import message
+from .devices import Claim, Devices, fixed
 from .message import Fate
 
 # A call that has not begun after this many seconds goes back to the driver, which may give it to another worker.
@@ -37,6 +38,43 @@ class _Gate:
         self.open = True
 
 
+class _Started:
+    """A call on its way to become a task, which it is when its device has room. Thread-safe, but for what says that it is of the event loop."""
+
+    __slots__ = ("_future", "_there", "claim")
+
+    def __init__(self) -> None:
+        self.claim: Claim | None = None
+        self._future: Future[Any] | None = None
+        self._there = threading.Event()
+
+    def set(self, future: Future[Any] | None) -> None:
+        """None: it never will."""
+        self._future = future
+        self._there.set()
+
+    def withdraw(self) -> None:
+        """It need not begin. Of the event loop."""
+        if self.claim is not None and self.claim.withdraw():
+            self.set(None)
+
+    def cancel(self) -> None:
+        """As `withdraw`, and if it is a task already, that is asked to stop."""
+        self.withdraw()
+        if self._future is not None:
+            self._future.cancel()
+
+    def wait(self, until: float) -> bool:
+        """Whether it ended before the time `until`."""
+        if not self._there.wait(max(until - time.monotonic(), 0.0)):
+            return False
+        return self._future is None or self._future.wait(max(until - time.monotonic(), 0.0))
+
+    def end(self, number: int) -> message.End:
+        self._there.wait()
+        return (number, *_NOT_BEGUN) if self._future is None else _end_of(number, self._future)
+
+
 class _Account:
     """What is under way for one program, and the ends of calls that it has not collected."""
 
@@ -44,23 +82,30 @@ class _Account:
         self.gate = _Gate()
         self.ends: list[message.End] = []
         self.there = asyncio.Event()
-        self.under_way: dict[int, Future[Any]] = {}
+        self.under_way: dict[int, _Started] = {}
 
 
 class Agent:
     """One for each worker process. Thread-safe, but for what says that it is of the event loop."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, worker: Any) -> None:
         elsewhere.current = None  # tasks that a body makes run here
         self._loop = asyncio.get_running_loop()
-        self._runtime = Runtime(workers=threads, progress=False).start()
+        self._runtime = Runtime(workers=worker.state.nthreads, progress=False).start()
+        self._devices = Devices(worker)
         self._lock = threading.Lock()
         self._tasks: collections.OrderedDict[message.FunctionKey, Task[..., Any]] = collections.OrderedDict()
         self._limits: dict[str, _core.Limit] = {}
-        self._batches: dict[str, tuple[_Gate, list[Future[Any]]]] = {}
+        self._batches: dict[str, tuple[_Gate, list[_Started]]] = {}
         self._accounts: dict[str, _Account] = {}
 
     def stop(self) -> None:
+        """Of the event loop."""
+        with self._lock:
+            batches = list(self._batches)
+        for key in batches:
+            self.cancel(key)
+        self._devices.stop()
         self._runtime.cancel()
 
     # Compute tasks: a task of Dask, on one of its threads, which is a slot, runs a batch of calls.
@@ -71,26 +116,28 @@ class Agent:
         if once and _has_begun(key):
             return message.pack_ends([(number, Fate.BEGUN_BEFORE, 0.0, None) for number, *_ in calls])
         gate = _Gate()
-        futures = [self._spawn(functions, call, gate) for call in calls]
+        started = [self._start(functions, call, gate) for call in calls]
         with self._lock:
-            self._batches[key] = (gate, futures)
+            self._batches[key] = (gate, started)
         try:
-            if len(futures) > 1:
+            if len(started) > 1:
                 until = time.monotonic() + _PATIENCE
-                gate.open = all(future.wait(max(until - time.monotonic(), 0.0)) for future in futures)
-            ends = [_end_of(call[0], future) for call, future in zip(calls, futures, strict=True)]
+                gate.open = all(call.wait(until) for call in started)
+                if not gate.open:
+                    self._in_loop(_withdraw_all, started)
+            ends = [there.end(call[0]) for call, there in zip(calls, started, strict=True)]
         finally:
             with self._lock:
                 del self._batches[key]
         return message.pack_ends(ends)
 
     def cancel(self, key: str) -> None:
-        """Dask does not want this batch any more: its driver has gone."""
+        """Dask does not want this batch any more: its driver has gone. Of the event loop."""
         with self._lock:
-            gate, futures = self._batches.get(key, (_Gate(), []))
+            gate, started = self._batches.get(key, (_Gate(), []))
         gate.open = False
-        for future in futures:
-            future.cancel()
+        for call in started:
+            call.cancel()
 
     # I/O tasks: they come beside Dask's tasks, and hold none of its threads.
 
@@ -100,13 +147,11 @@ class Agent:
         functions, calls = message.unpack(batch)
         for call in calls:
             number = call[0]
-            future = there.under_way[number] = self._spawn(functions, call, there.gate)
 
             def done(future: Future[Any], number: int = number) -> None:
-                with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody collects
-                    self._loop.call_soon_threadsafe(self._ended, account, number, future)
+                self._in_loop(self._ended, account, number, future)
 
-            future.add_done_callback(done)
+            there.under_way[number] = self._start(functions, call, there.gate, done)
 
     def _ended(self, account: str, number: int, future: Future[Any]) -> None:
         there = self._accounts.get(account)
@@ -129,26 +174,61 @@ class Agent:
         if there is not None:
             there.gate.open = False
             there.there.set()
-            for future in list(there.under_way.values()):
-                future.cancel()
+            for call in list(there.under_way.values()):
+                call.cancel()
         with self._lock:
             for key in [key for key in self._tasks if account.startswith(key[0])]:
                 del self._tasks[key]
             for name in [name for name in self._limits if account.startswith(name.partition("-")[0])]:
                 del self._limits[name]
 
+    def _start(
+        self,
+        functions: dict[message.FunctionKey, tuple[message.Options, bytes]],
+        call: message.Call,
+        gate: _Gate,
+        done: Callable[[Future[Any]], None] | None = None,
+    ) -> _Started:
+        """done: called in any thread when its task, if it has become one, has ended."""
+        called = self._task(call[1], functions)
+        started = _Started()
+        constraint = fixed(called.storage_bw)
+        if constraint is None:
+            self._spawn(called, call, gate, started, done)
+        else:
+            # Where a device has room, the ledger of the cluster says, for all of its nodes.
+            claim = started.claim = Claim(lambda error: self._spawn(called, call, gate, started, done, claim, error))
+            self._in_loop(self._devices.claim, called.device or "", constraint, claim)
+        return started
+
     def _spawn(
-        self, functions: dict[message.FunctionKey, tuple[message.Options, bytes]], call: message.Call, gate: _Gate
-    ) -> Future[Any]:
-        _number, key, changed, packed = call
-        called = self._task(key, functions)
+        self,
+        called: Task[..., Any],
+        call: message.Call,
+        gate: _Gate,
+        started: _Started,
+        done: Callable[[Future[Any]], None] | None,
+        claim: Claim | None = None,
+        error: BaseException | None = None,
+    ) -> None:
+        _number, _key, changed, packed = call
         try:
+            if error is not None:
+                raise error
             future: Future[Any] = called(gate, changed, packed)
-        except Exception as error:
+        except Exception as wrong:
             # What is wrong with it is wrong on this node, such as the name of a device, and is this call's failure alone.
-            failing = Task(_body(_raising(error)), label=called.label, directions={"gate": UNORDERED})
+            failing = Task(_body(_raising(wrong)), label=called.label, directions={"gate": UNORDERED})
             future = failing(gate, (), ())
-        return future
+        started.set(future)
+        if claim is not None:
+            future.add_done_callback(lambda _: self._in_loop(claim.leave))
+        if done is not None:
+            future.add_done_callback(done)
+
+    def _in_loop(self, function: Callable[..., None], *args: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody waits any more
+            self._loop.call_soon_threadsafe(function, *args)
 
     def _task(
         self, key: message.FunctionKey, functions: dict[message.FunctionKey, tuple[message.Options, bytes]]
@@ -186,6 +266,11 @@ class Agent:
             on_failure="ignore",
             directions={"gate": UNORDERED},
         )
+
+
+def _withdraw_all(started: list[_Started]) -> None:
+    for call in started:
+        call.withdraw()
 
 
 def _raising(error: Exception) -> Callable[..., Any]:
@@ -267,11 +352,11 @@ def _has_begun(key: str) -> bool:
 _agent: Agent | None = None
 
 
-def start(threads: int) -> None:
-    """Of the event loop."""
+def start(worker: Any) -> None:
+    """Of the event loop. worker: of Dask."""
     global _agent
     if _agent is None:
-        _agent = Agent(threads)
+        _agent = Agent(worker)
 
 
 def stop() -> None:

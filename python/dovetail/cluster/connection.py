@@ -65,6 +65,18 @@ class Cluster:
         if dispatcher is not None:
             dispatcher.close()
 
+    def devices(self) -> list[dict[str, Any]]:
+        """The devices for which tasks had a static `storage_bw`, as the scheduler accounts for them. Each is a dict:
+
+        `name`; `device`, by which the cluster tells it from others of that name; `mb_per_second`, as the last node that asked knows it; `nodes`: what
+        each worker process may use of it, in MB/s, by address; `waiting`: those who wait for more, the next one first; `returning`: MB/s of workers
+        that have gone, whose leases have not ended. Raises `RuntimeError` unless the cluster has been started, and `OSError` if it does not answer.
+        """
+        dispatcher = self._dispatcher
+        if dispatcher is None:
+            raise RuntimeError("this cluster has not been started, or has been stopped")
+        return dispatcher.devices()
+
     def __enter__(self) -> Cluster:
         return self.start()
 

@@ -83,6 +83,15 @@ class Dispatcher:
         else:
             job.fail(_gone(job, lost))
 
+    def devices(self) -> list[dict[str, Any]]:
+        """Waits for the scheduler's answer. For any thread but the dispatcher's."""
+        from .ledger_plugin import report
+
+        async def ask() -> list[dict[str, Any]]:
+            return list(await self._client.run_on_scheduler(report))
+
+        return asyncio.run_coroutine_threadsafe(ask(), self._loop).result()
+
     def close(self) -> None:
         """Drops what has not ended, and waits until the scheduler has been told."""
         self._loop.call_soon_threadsafe(self._stop)
@@ -133,11 +142,26 @@ class Dispatcher:
         )
         self._most_losses = dask.config.get("distributed.scheduler.allowed-failures")
         try:
+            await self._keep_ledger()
             await self._start_agents()
             await self._look()
         except BaseException:
             await self._client.close()
             raise
+
+    async def _keep_ledger(self) -> None:
+        """In the scheduler, before there are agents, who ask it."""
+        from .ledger_plugin import NAME, LedgerPlugin
+
+        try:
+            await self._client.register_plugin(LedgerPlugin(), name=NAME)
+        except OSError:
+            raise
+        except Exception as error:
+            raise RuntimeError(
+                f"the scheduler cannot keep the account of devices that nodes share ({type(error).__name__}: {error}): Dovetail must be installed where "
+                "the scheduler runs, in the same version, and `distributed.scheduler.pickle` must not be off"
+            ) from error
 
     async def _start_agents(self) -> None:
         """On all workers that there are; those that come later start theirs before they run anything."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import threading
 from collections.abc import Callable
 
 from .ledger import ROUNDING, SECONDS, Grant, Need
@@ -15,17 +14,17 @@ _RETRY = SECONDS / 4
 
 
 class Entry:
-    """A task that wants a share of the device."""
+    """A task that wants a share of the device. `begin` is called once, when it has it."""
 
     __slots__ = ("begin", "share")
 
-    def __init__(self, share: float, begin: Callable[[], None]) -> None:
-        self.share = share
+    def __init__(self, begin: Callable[[], None], share: float = 0.0) -> None:
         self.begin = begin
+        self.share = share
 
 
 class Lease:
-    """What this node may use of one device. Thread-safe. At most one `Need` is under way: the next one waits for an answer.
+    """What this node may use of one device. Not thread-safe. At most one `Need` is under way: the next one waits for an answer.
 
     clock: seconds. send: gives a `Need` to the ledger, or loses it; it must not wait.
     """
@@ -38,7 +37,6 @@ class Lease:
         self.bandwidth = bandwidth
         self._clock = clock
         self._send = send
-        self._lock = threading.Lock()
         self._waiting: collections.deque[Entry] = collections.deque()
         self._inside = 0
         self._used = 0.0
@@ -49,72 +47,60 @@ class Lease:
         self._first_sent = self._last_sent = self._valid = -SECONDS
         self._reported = False
 
-    def enter(self, share: float, begin: Callable[[], None]) -> Entry:
-        """Calls `begin` once, perhaps at once, when there is room. share: of the device, above 0 and at most 1. `leave` gives it back."""
-        entry = Entry(share, begin)
-        with self._lock:
-            self._waiting.append(entry)
-            begun, need = self._proceed(min(self._amount, self._fair))
-        self._act(begun, need)
-        return entry
+    def enter(self, entry: Entry) -> None:
+        """Its task may begin, perhaps at once, when there is room for its share, above 0 and at most 1. `leave` gives that back."""
+        self._waiting.append(entry)
+        self._proceed(min(self._amount, self._fair))
 
     def leave(self, entry: Entry) -> None:
         """A task that has begun is over."""
-        with self._lock:
-            self._inside -= 1
-            self._used = self._used - entry.share if self._inside else 0.0
-            begun, need = self._proceed(min(self._amount, self._fair))
-        self._act(begun, need)
+        self._inside -= 1
+        self._used = self._used - entry.share if self._inside else 0.0
+        self._proceed(min(self._amount, self._fair))
 
     def withdraw(self, entry: Entry) -> bool:
         """Whether it had not begun: it never will."""
-        with self._lock:
-            try:
-                self._waiting.remove(entry)
-            except ValueError:
-                return False
-            begun, need = self._proceed(min(self._amount, self._fair))
-        self._act(begun, need)
+        try:
+            self._waiting.remove(entry)
+        except ValueError:
+            return False
+        self._proceed(min(self._amount, self._fair))
         return True
 
     def granted(self, grant: Grant) -> None:
-        with self._lock:
-            if grant.number != self._last.number:
-                return
-            self._answered = True
-            self._reported = False
-            self._valid = self._first_sent + SECONDS
-            raised = grant.amount > self._amount + ROUNDING
-            self._amount = max(self._amount, grant.amount)
-            self._fair = grant.fair
-            begun, need = self._proceed(self._amount if raised else min(self._amount, self._fair))
-        self._act(begun, need)
+        if grant.number != self._last.number:
+            return
+        self._answered = True
+        self._reported = False
+        self._valid = self._first_sent + SECONDS
+        raised = grant.amount > self._amount + ROUNDING
+        self._amount = max(self._amount, grant.amount)
+        self._fair = grant.fair
+        self._proceed(self._amount if raised else min(self._amount, self._fair))
 
     def tick(self) -> bool:
         """Sends what is due. Whether there will be more: else it need not be called again before the next `enter`."""
-        with self._lock:
-            begun, need = self._proceed(min(self._amount, self._fair))
-            now = self._clock()
-            if need is None and not self._answered and now >= self._last_sent + _RETRY:
-                need = self._last
-                self._last_sent = now
-            goes_on = bool(self._waiting) or self._amount > 0 or not self._answered
-        self._act(begun, need)
-        return goes_on
+        self._proceed(min(self._amount, self._fair))
+        now = self._clock()
+        if not self._answered and now >= self._last_sent + _RETRY:
+            self._last_sent = now
+            self._send(self._last)
+        return bool(self._waiting) or self._amount > 0 or not self._answered
+
+    def stop(self) -> None:
+        """The process ends: nothing more begins, and what its tasks do not use goes back."""
+        self._waiting.clear()
+        if self._amount > self._used or not self._answered:
+            self._ask(self._used, 0.0, self._used)
 
     def is_cut_off(self) -> bool:
         """Whether tasks wait that must not begin, since the ledger has not answered in time; true once each time."""
-        with self._lock:
-            cut_off = bool(self._waiting) and not self._answered and self._clock() >= self._first_sent + SECONDS
-            is_news = cut_off and not self._reported
-            self._reported = self._reported or cut_off
-            return is_news
+        cut_off = bool(self._waiting) and not self._answered and self._clock() >= self._first_sent + SECONDS
+        is_news = cut_off and not self._reported
+        self._reported = self._reported or cut_off
+        return is_news
 
-    @property
-    def used(self) -> float:
-        return self._used
-
-    def _proceed(self, most: float) -> tuple[list[Entry], Need | None]:
+    def _proceed(self, most: float) -> None:
         now = self._clock()
         begun = []
         while now < self._valid and self._waiting and self._used + self._waiting[0].share <= most + ROUNDING:
@@ -122,19 +108,24 @@ class Lease:
             self._inside += 1
             self._used += entry.share
             begun.append(entry)
-        return begun, self._due(now) if self._answered else None
+        if self._answered:
+            self._ask_if_due(now)
+        for entry in begun:
+            entry.begin()
 
-    def _due(self, now: float) -> Need | None:
+    def _ask_if_due(self, now: float) -> None:
         renews = now >= self._first_sent + _RENEW and (self._amount > 0 or bool(self._waiting))
         step, wants = self._asks()
         asks = step > 0 and (step, wants) != (self._last.step, self._last.wants)
         if renews or asks or self._keeps(now) < self._amount - ROUNDING:
-            self._amount = self._keeps(now)
-            self._last = Need(self.device, self._last.number + 1, self._amount, step, wants, self.name, self.bandwidth)
-            self._answered = False
-            self._first_sent = self._last_sent = now
-            return self._last
-        return None
+            self._ask(self._keeps(now), step, wants)
+
+    def _ask(self, keeps: float, step: float, wants: float) -> None:
+        self._amount = keeps
+        self._last = Need(self.device, self._last.number + 1, keeps, step, wants, self.name, self.bandwidth)
+        self._answered = False
+        self._first_sent = self._last_sent = self._clock()
+        self._send(self._last)
 
     def _keeps(self, now: float) -> float:
         # What is not used is kept for the next task, for a while, if nobody else waits for it.
@@ -148,9 +139,3 @@ class Lease:
                 break
             wants += entry.share
         return self._waiting[0].share if self._waiting else 0.0, min(wants, 1.0)
-
-    def _act(self, begun: list[Entry], need: Need | None) -> None:
-        if need is not None:
-            self._send(need)
-        for entry in begun:
-            entry.begin()

@@ -95,14 +95,17 @@ class Ledger:
     def joined(self, node: str) -> None:
         self._members.add(node)
 
-    def removed(self, node: str) -> None:
-        """What it has returns when its lease has ended: call `tick` then (`next_end`)."""
+    def removed(self, node: str) -> list[tuple[str, float]]:
+        """Names of devices, and what it has of them in MB/s. That returns when its lease has ended: call `tick` then (`next_end`)."""
+        had = []
         self._members.discard(node)
         for device in self._devices.values():
             account = device.accounts.pop(node, None)
             device.queue.pop(node, None)
             if account is not None and account.amount > 0:
                 device.ending[node] = account.amount, account.heard + SECONDS + MARGIN
+                had.append((device.name, account.amount * device.bandwidth))
+        return had
 
     def need(self, node: str, need: Need, now: float) -> Grants:
         if node not in self._members:

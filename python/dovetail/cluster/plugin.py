@@ -31,7 +31,7 @@ class NodePlugin(WorkerPlugin):  # type: ignore[misc]
                 "a worker of this cluster runs in the program's own process, where Dovetail has a runtime already: "
                 "use LocalCluster(processes=True)"
             )
-        agent.start(worker.state.nthreads)
+        agent.start(worker)
 
     def teardown(self, worker: Any) -> None:
         agent.stop()

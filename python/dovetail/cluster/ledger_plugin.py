@@ -1,0 +1,86 @@
+"""The ledger in Dask's scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from distributed import SchedulerPlugin
+
+from ..logger import logger
+from .devices import GRANT, NEED
+from .ledger import Grants, Ledger, Need
+
+NAME = "dovetail-ledger"
+
+
+class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
+    """Registered by each driver; the first one counts. All of it is for the scheduler's event loop. A handler that raised would close its stream."""
+
+    idempotent = True
+    name = NAME
+
+    def start(self, scheduler: Any) -> None:
+        self._scheduler = scheduler
+        self._ledger = Ledger()
+        # The name of each worker process by its address, and the other way round.
+        self._nodes: dict[str, str] = {}
+        self._addresses: dict[str, str] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        for address in scheduler.workers:
+            self.add_worker(scheduler, address)
+        scheduler.stream_handlers[NEED] = self._need
+
+    def add_worker(self, scheduler: Any, worker: str) -> None:
+        node = self._nodes[worker] = scheduler.workers[worker].server_id
+        self._addresses[node] = worker
+        self._ledger.joined(node)
+
+    def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
+        node = self._nodes.pop(worker, None)
+        if node is None:
+            return
+        del self._addresses[node]
+        for device, mb_per_second in self._ledger.removed(node):
+            logger.warning(
+                "node %s has gone: its %g MB/s of device '%s' return when its lease has ended",
+                worker,
+                mb_per_second,
+                device,
+            )
+        self._tick_later()
+
+    def report(self) -> list[dict[str, Any]]:
+        devices = self._ledger.report()
+        for device in devices:
+            device["nodes"] = {self._addresses[node]: amount for node, amount in device["nodes"].items()}
+            device["waiting"] = [self._addresses[node] for node in device["waiting"]]
+            device["returning"] = sum(device["returning"].values())
+        return devices
+
+    def _need(self, worker: str, node: str, need: list[Any]) -> None:
+        try:
+            self._tell(self._ledger.need(node, Need(*need), time.monotonic()))
+        except Exception:
+            logger.exception("node %s: what it says of a device is not understood", worker)
+
+    def _tell(self, grants: Grants) -> None:
+        for node, grant in grants:
+            self._scheduler.worker_send(self._addresses[node], {"op": GRANT, "grant": list(grant)})
+
+    def _tick_later(self) -> None:
+        end = self._ledger.next_end()
+        if self._timer is None and end is not None:
+            self._timer = asyncio.get_running_loop().call_later(max(end - time.monotonic(), 0.0), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._tell(self._ledger.tick(time.monotonic()))
+        self._tick_later()
+
+
+def report(dask_scheduler: Any) -> list[dict[str, Any]]:
+    """What a driver has Dask call in the scheduler."""
+    devices: list[dict[str, Any]] = dask_scheduler.plugins[NAME].report()
+    return devices

@@ -1,0 +1,181 @@
+"""Nodes that share a device: what they use adds up over the cluster. The nodes are processes of this machine with addresses of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from types import SimpleNamespace
+
+import dovetail as dt
+import pytest
+from conftest import PATIENT
+from dovetail.cluster import devices
+from together import meet, note
+
+CONFIG = '[[device]]\nname = "parallel"\npaths = ["{folder}"]\nread = 100\nwrite = 100\nshared = true\n'
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory):
+    """Three, of one slot each."""
+    distributed = pytest.importorskip("distributed", reason="Dask distributed is not installed")
+    import dask
+
+    folder = tmp_path_factory.mktemp("shared")
+    config = folder / "dovetail.toml"
+    config.write_text(CONFIG.format(folder=folder))
+    workers = {
+        number: {
+            "cls": distributed.Nanny,
+            "options": {
+                "nthreads": 1,
+                "host": f"127.0.0.{number}",
+                "dashboard_address": None,
+                "env": {"DOVETAIL_CONFIG": str(config)},
+            },
+        }
+        for number in (1, 2, 3)
+    }
+    scheduler = {"cls": distributed.Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
+    with (
+        dask.config.set({**PATIENT, "distributed.scheduler.allowed-failures": 2}),
+        distributed.SpecCluster(workers=workers, scheduler=scheduler) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def cluster(nodes):
+    with dt.Cluster(nodes) as used:
+        yield used
+
+
+@pytest.mark.parametrize("io", [True, False], ids=["io", "computing"])
+def test_static_constraints_add_up_over_the_nodes(cluster, tmp_path, io):
+    (tmp_path / "count").touch()
+
+    def body(path, seconds):
+        return note(path, seconds), os.getpid()
+
+    task = dt.task(body, io=io, storage_bw=30, device="parallel")
+    ended = dt.wait([task(str(tmp_path / "count"), 0.01) for _ in range(40)])
+    assert max(count for count, _ in ended) <= 3
+    assert len({process for _, process in ended}) == 3
+    # And three do run at once, which wait for each other.
+    dt.wait([dt.task(meet, io=io, storage_bw=30, device="parallel")(str(tmp_path), i, 3) for i in range(3)])
+
+
+def test_constraints_of_different_size_add_up_and_a_large_one_has_its_turn(cluster, tmp_path):
+    (tmp_path / "count").touch()
+    small, large = (dt.io(note, storage_bw=bw, device="parallel", label=f"{bw} MB/s") for bw in (25, 100))
+    counts = [small(str(tmp_path / "count"), 0.01) for _ in range(20)]
+    alone = [large(str(tmp_path / "count"), 0.01) for _ in range(2)]
+    counts += [small(str(tmp_path / "count"), 0.01) for _ in range(20)]
+    assert dt.wait(alone) == [1, 1]
+    assert max(dt.wait(counts)) <= 4
+
+
+def test_a_killed_node_gives_its_lease_back(cluster, tmp_path, until, caplog):
+    def first_stays(folder):
+        path = os.path.join(folder, "process")
+        if not os.path.exists(path):
+            with open(path + ".new", "w") as file:
+                file.write(str(os.getpid()))
+            os.rename(path + ".new", path)
+            while True:
+                time.sleep(0.01)
+
+    task = dt.io(first_stays, storage_bw=100, device="parallel")
+    futures = [task(str(tmp_path)) for _ in range(9)]
+    until((tmp_path / "process").exists)
+    (device,) = cluster.devices()
+    assert (device["name"], device["mb_per_second"], device["device"]) == ("parallel", 100, "shared device parallel")
+    assert sorted(device["nodes"].values()) == [0, 0, 100] and len(device["waiting"]) == 2
+    os.kill(int((tmp_path / "process").read_text()), signal.SIGKILL)
+    dt.wait(futures)
+    told = [record.getMessage() for record in caplog.records if "has gone" in record.getMessage()]
+    (holder,) = [address for address, amount in device["nodes"].items() if amount]
+    assert told == [f"node {holder} has gone: its 100 MB/s of device 'parallel' return when its lease has ended"]
+
+
+def test_calls_of_a_driver_that_has_gone_hold_nothing(nodes, tmp_path, until):
+    def stay(folder, number):
+        open(os.path.join(folder, str(number)), "w").close()
+        while not os.path.exists(os.path.join(folder, "open")):
+            time.sleep(0.005)
+
+    cluster = dt.Cluster(nodes).start()
+    task = dt.task(stay, io=True, storage_bw=50, device="parallel", on_failure="ignore")
+    futures = [task(str(tmp_path), number) for number in range(30)]
+    until(lambda: len(list(tmp_path.iterdir())) == 2)
+    cluster.stop()
+    (tmp_path / "open").touch()
+    with pytest.raises(dt.TaskFailed):
+        dt.wait(futures)
+    with dt.Cluster(nodes) as cluster:
+        until(lambda: not cluster.devices()[0]["nodes"])
+        dt.wait(dt.io(abs, storage_bw=100, device="parallel")(-1))
+    assert len(list(tmp_path.iterdir())) == 3  # two of 30, and the file that lets them go
+
+
+# Which devices are the same. Needs no Dask.
+
+
+def key_of(monkeypatch, name, folder, shared=False, configured=False, kernel="one", mount=("nfs4", "server:/export")):
+    monkeypatch.setattr(devices.mounts, "source_of", lambda number: mount)
+    monkeypatch.setattr(devices.Path, "read_text", lambda path: kernel)
+    return devices._key(name, folder, shared, configured)
+
+
+def test_devices_are_the_same_by_name_by_what_is_mounted_or_on_one_kernel(monkeypatch, tmp_path):
+    folder = str(tmp_path / "not there yet")
+
+    def key(*args, **options):
+        return key_of(monkeypatch, *args, **options)
+
+    named = key("scratch", folder, shared=True, configured=True)
+    assert named == key("scratch", "/", shared=True, configured=True, kernel="two")
+    assert named != key("other", folder, shared=True, configured=True)
+    mounted = key("/mnt", folder, shared=True)
+    assert mounted == key("/data", "/proc", shared=True, kernel="two")
+    assert mounted != key("/mnt", folder, shared=True, mount=("nfs4", "server:/other"))
+    local = key("/", folder)
+    assert local == key("/tmp", str(tmp_path))
+    assert local != key("/", folder, kernel="two") and local != key("/proc", "/proc")
+    assert key("disk", folder, configured=True) != key("disk", folder, configured=True, kernel="two")
+    assert key("link", None, shared=True, configured=True) == "shared device link"
+
+
+def test_a_device_is_found_by_name_or_path(monkeypatch, tmp_path):
+    config = tmp_path / "dovetail.toml"
+    config.write_text(CONFIG.format(folder=tmp_path))
+    monkeypatch.setenv("DOVETAIL_CONFIG", str(config))
+    found = devices.find("parallel")
+    assert found == devices.find(str(tmp_path / "a" / "file")) == ("shared device parallel", "parallel", 100.0)
+    with pytest.raises(ValueError, match="nosuch"):
+        devices.find("nosuch")
+
+
+def test_only_numbers_are_static_constraints():
+    assert [devices.fixed(text) for text in (20, "20", " 2 0 ", 0.5)] == [20, 20, 20, 0.5]
+    others = (None, "none", "auto", "auto(2,256,2)", "adaptive", "0", -1, "nan", "inf", "x")
+    assert not any(devices.fixed(text) for text in others)
+
+
+def test_a_claim_is_left_or_withdrawn_once():
+    begun = []
+    claim = devices.Claim(begun.append)
+    assert claim.withdraw() and not claim.withdraw()
+    lease = SimpleNamespace(enter=lambda entry: entry.begin(), withdraw=lambda entry: False)
+    claim.enter(lease, 0.5)
+    claim.fail(OSError())
+    assert not begun
+    claim = devices.Claim(begun.append)
+    claim.enter(lease, 0.5)
+    assert begun == [None] and not claim.withdraw()
+    claim = devices.Claim(begun.append)
+    error = OSError()
+    claim.fail(error)
+    assert begun == [None, error] and not claim.withdraw()
+    claim.leave()  # it has none
