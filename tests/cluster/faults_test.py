@@ -119,6 +119,32 @@ def test_a_task_that_kills_its_worker_fails_alone(tmp_path, options):
         assert failure.value.label == "killer" and not failure.value.cancelled
 
 
+class GivesUp(distributed.SchedulerPlugin):
+    """Has Dask give a task up with the first worker that dies under it."""
+
+    def start(self, scheduler):
+        self.scheduler = scheduler
+
+    def transition(self, key, start, finish, *_, **__):
+        if finish == "processing":
+            self.scheduler.tasks[key].suspicious = self.scheduler.allowed_failures
+
+
+def test_a_call_that_dask_gives_up_is_tried_once_more(local, tmp_path):
+    def die_once(folder):
+        if begin(folder, "process"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "the second time"
+
+    with distributed.Client(local, set_as_default=False) as client:
+        client.register_plugin(GivesUp(), name="gives up")
+        try:
+            with dt.Cluster(local):
+                assert dt.task(die_once)(str(tmp_path)).result() == "the second time"
+        finally:
+            client.unregister_scheduler_plugin("gives up")
+
+
 DRIVER = """
 import os, sys, time
 import dovetail as dt

@@ -88,7 +88,7 @@ def total(values: list[Any], named: dict[str, Any], seconds: float) -> float:
 
 
 class Program:
-    """The same for the same seed, wherever it runs. seconds: that a body takes at most."""
+    """The same for the same seed, wherever it runs. seconds: that a body takes at most. A device "disk" of 100 MB/s must be there."""
 
     def __init__(self, seed: int, length: int, seconds: float) -> None:
         self._seed = seed
@@ -111,6 +111,8 @@ class Program:
             options: dict[str, Any] = {"io": choose.random() < 0.3, "priority": choose.randrange(3)}
             if choose.random() < 0.2:
                 options["limit"] = choose.randint(1, 3)
+            if choose.random() < 0.2:
+                options |= {"storage_bw": choose.choice([20, 60, 100]), "device": "disk"}
             kind = choose.randrange(6) if choose.random() < 0.95 else 6
             if kind == 0:
                 target, source = choose.sample(range(_OBJECTS), 2)

@@ -10,6 +10,7 @@ import os
 import random
 import signal
 import threading
+import time
 
 import dovetail as dt
 import pytest
@@ -19,6 +20,13 @@ from random_programs import Program
 distributed = pytest.importorskip("distributed", reason="Dask distributed is not installed")
 ROUNDS = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "2"))
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
+
+
+@pytest.fixture(autouse=True)
+def disk(monkeypatch, tmp_path):
+    config = tmp_path / "dovetail.toml"
+    config.write_text(f'[[device]]\nname = "disk"\npaths = ["{tmp_path}"]\nread = 100\nwrite = 100\n')
+    monkeypatch.setenv("DOVETAIL_CONFIG", str(config))
 
 
 def compare(seed: int, program: Program, folder, cluster, beside=contextlib.nullcontext) -> None:
@@ -79,6 +87,9 @@ def test_programs_end_alike_while_workers_are_killed(tmp_path):
             theirs = client.map(lambda x: x + 1, range(30), pure=False)
             compare(seed, Program(seed, 120, 0.1), tmp_path, cluster, lambda killer=killer: killer)
             assert client.gather(theirs) == list(range(1, 31))
+            with dt.Cluster(cluster) as used:
+                while any(device["nodes"] or device["returning"] for device in used.devices()):
+                    time.sleep(0.05)  # no lease is lost; the alarm ends what never becomes true
             kills += killer.kills
     print(f"{kills} kills in {ROUNDS} programs")
     assert kills > 0
