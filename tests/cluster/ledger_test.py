@@ -6,8 +6,9 @@ import itertools
 import os
 
 import pytest
-from dovetail.cluster.ledger import SECONDS, Ledger, Need
-from simulated_cluster import DEVICE, Cluster
+from dovetail.cluster.learning import choose
+from dovetail.cluster.ledger import SECONDS, Learned, Ledger, Need
+from simulated_cluster import DEVICE, Cluster, Learner
 
 SCHEDULES = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "1")) * 300
 
@@ -18,6 +19,7 @@ def random_schedule(seed: int) -> None:
     cluster.losses = random.choice([0.0, 0.05, 0.3])
     cluster.lateness = random.choice([0.01, 1.0, 6.0])
     shares = random.choice([[1 / 3], [0.1, 0.25], [1.0, 0.05], [0.5, 0.4, 0.3, 0.2]])
+    learned = random.choice([0.0, 0.0, 0.3, 1.0])
     numbers = itertools.count()
     nodes = [cluster.join(f"node {next(numbers)}") for _ in range(random.choice([1, 2, 3, 8]))]
     for _ in range(random.randint(5, 40)):
@@ -35,7 +37,11 @@ def random_schedule(seed: int) -> None:
             node.reachable = not node.reachable  # the network, and Dask has not noticed
         else:
             for _ in range(random.randint(1, 10)):
-                node.spawn(random.choice(shares), random.expovariate(1 / random.choice([0.01, 0.1, 1.0])))
+                seconds = random.expovariate(1 / random.choice([0.01, 0.1, 1.0]))
+                if random.random() < learned:
+                    node.spawn_auto(seconds)
+                else:
+                    node.spawn(random.choice(shares), seconds)
         cluster.run(cluster.now + random.expovariate(1 / random.choice([0.01, 0.5, 3.0])))
     # No faults from now on; what is on its way may still come late, twice or never.
     cluster.losses = 0.0
@@ -102,6 +108,52 @@ def test_a_node_that_stops_gives_back_what_its_tasks_do_not_use():
     assert device["nodes"] == {"node": 150.0} and not device["waiting"]
     cluster.run(30.0)
     assert node.begun == 2
+
+
+def test_one_node_learns_alone_and_all_use_what_it_has_found():
+    cluster = Cluster(1, losses=0.0)
+    nodes = [cluster.join(f"node {number}") for number in range(3)]
+    for node in nodes:
+        for _ in range(40):
+            node.spawn_auto(0.1)
+    cluster.run_until_done(1000.0)
+    assert sorted(node.learned_here for node in nodes) == [0, 0, sum(Learner.EPOCHS)]
+    assert all(node.learned.registry == Learner.REGISTRY for node in nodes)
+    # 4 + 2 + 1 tasks in three epochs, and then two at once all the time.
+    assert cluster.now < 1.1 * (0.3 + 113 / 2 * 0.1)
+    late = cluster.join("late")
+    late.spawn_auto(0.1)
+    cluster.run_until_done(1000.0)
+    assert late.begun == 1 and not late.learned_here
+
+
+def test_another_node_learns_when_the_first_has_no_more_tasks_or_dies():
+    cluster = Cluster(1, losses=0.0)
+    few, dies, last = (cluster.join(name) for name in ("few", "dies", "last"))
+    for node, tasks in ((few, 3), (dies, 20), (last, 20)):
+        for _ in range(tasks):
+            node.spawn_auto(0.1)
+        cluster.run(cluster.now + 0.02)
+    cluster.run(0.25)
+    assert few.begun == few.learned_here == 3 and dies.learned_here
+    cluster.kill("dies")
+    cluster.run_until_done(1000.0)
+    assert last.learned_here == sum(Learner.EPOCHS) and last.begun == 20
+
+
+def test_the_constraint_is_that_of_the_paper():
+    # A remainder is one more group, and of equal times the highest constraint counts.
+    equal = (Learned(0.25, 4, 0.5), Learned(0.5, 2, 0.25))
+    assert [choose(equal, ready) for ready in (0, 1, 2, 3, 4, 8)] == [0.5] * 6
+    better = (Learned(0.25, 4, 0.4), Learned(0.5, 2, 0.25))
+    for ready in range(1, 30):
+        assert choose(better, ready) == objective(ready)
+    assert {choose(better, ready) for ready in range(1, 30)} == {0.25, 0.5}
+
+
+def objective(ready):
+    times = {0.25: -(-ready // 4) * 0.4, 0.5: -(-ready // 2) * 0.25}
+    return min(times, key=lambda share: (round(times[share], 6), -share))
 
 
 def test_what_is_free_goes_to_those_who_wait_in_turn():

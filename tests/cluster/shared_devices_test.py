@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -74,6 +75,30 @@ def test_constraints_of_different_size_add_up_and_a_large_one_has_its_turn(clust
     counts += [small(str(tmp_path / "count"), 0.01) for _ in range(20)]
     assert dt.wait(alone) == [1, 1]
     assert max(dt.wait(counts)) <= 4
+
+
+def test_one_node_learns_for_all(cluster, tmp_path):
+    """`auto` begins with four at once, as many as a node with one slot has places."""
+    (tmp_path / "count").touch()
+
+    def body(path, seconds):
+        from dovetail import _core
+
+        kinds = {
+            kind["constraint"] for device in json.loads(_core.admission_report())["devices"] for kind in device["types"]
+        }
+        return note(path, seconds), os.getpid(), "auto" in kinds
+
+    task = dt.io(body, storage_bw="auto", device="parallel", label="learned")
+    ended = dt.wait([task(str(tmp_path / "count"), 0.02) for _ in range(60)])
+    assert max(count for count, _, _ in ended) <= 4
+    assert len({process for _, process, _ in ended}) == 3
+    assert len({process for _, process, learns in ended if learns}) == 1
+    # Another program learns nothing, and its tasks add up with static ones.
+    counts = [task(str(tmp_path / "count"), 0.01) for _ in range(10)]
+    static = dt.io(note, storage_bw=25, device="parallel", label="static")
+    alone = [static(str(tmp_path / "count"), 0.01) for _ in range(10)]
+    assert max(*(count for count, _, _ in dt.wait(counts)), *dt.wait(alone)) <= 4
 
 
 def test_a_killed_node_gives_its_lease_back(cluster, tmp_path, until, caplog):
@@ -152,7 +177,7 @@ def test_a_device_is_found_by_name_or_path(monkeypatch, tmp_path):
     config.write_text(CONFIG.format(folder=tmp_path))
     monkeypatch.setenv("DOVETAIL_CONFIG", str(config))
     found = devices.find("parallel")
-    assert found == devices.find(str(tmp_path / "a" / "file")) == ("shared device parallel", "parallel", 100.0)
+    assert found == devices.find(str(tmp_path / "a" / "file")) == ("shared device parallel", "parallel", 100.0, True)
     with pytest.raises(ValueError, match="nosuch"):
         devices.find("nosuch")
 
@@ -165,17 +190,18 @@ def test_only_numbers_are_static_constraints():
 
 def test_a_claim_is_left_or_withdrawn_once():
     begun = []
-    claim = devices.Claim(begun.append)
+    claim = devices.Claim(lambda *how: begun.append(how))
     assert claim.withdraw() and not claim.withdraw()
+    entry = devices.Entry(lambda: begun.append("entry"))
     lease = SimpleNamespace(enter=lambda entry: entry.begin(), withdraw=lambda entry: False)
-    claim.enter(lease, 0.5)
-    claim.fail(OSError())
+    claim.enter(lease, entry)
+    claim.go(OSError())
     assert not begun
-    claim = devices.Claim(begun.append)
-    claim.enter(lease, 0.5)
-    assert begun == [None] and not claim.withdraw()
-    claim = devices.Claim(begun.append)
+    claim = devices.Claim(lambda *how: begun.append(how))
+    claim.enter(lease, entry)
+    assert begun == ["entry"] and not claim.withdraw()
+    claim = devices.Claim(lambda *how: begun.append(how))
     error = OSError()
-    claim.fail(error)
-    assert begun == [None, error] and not claim.withdraw()
+    claim.go(error)
+    assert begun == ["entry", (error, None)] and not claim.withdraw()
     claim.leave()  # it has none

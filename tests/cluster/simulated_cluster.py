@@ -7,11 +7,30 @@ import itertools
 import random
 from collections.abc import Callable
 
+from dovetail.cluster.learning import LearnedType, Progress, Task
 from dovetail.cluster.lease import Entry, Lease
-from dovetail.cluster.ledger import ROUNDING, Grants, Ledger
+from dovetail.cluster.ledger import ROUNDING, Grants, Learned, Ledger
 
 DEVICE = "a device"
 TICK = 0.25
+
+
+class Learner:
+    """Stands for a runtime that learns a type of tasks by `auto`: epochs of four, two and one, and the last one is not registered."""
+
+    EPOCHS = (4, 2, 1)
+    REGISTRY = (Learned(0.25, 4, 0.5), Learned(0.5, 2, 0.2))
+
+    def __init__(self) -> None:
+        self.ended = 0
+
+    def progress(self) -> Progress:
+        before = 0
+        for epoch in self.EPOCHS:
+            before += epoch
+            if self.ended < before:
+                return Progress(epoch, ())
+        return Progress(1, self.REGISTRY)
 
 
 class Node:
@@ -25,8 +44,11 @@ class Node:
         self.running: dict[Entry, bool] = {}
         """Bodies; False: the ledger has given their share away, since it took this node for dead."""
         self.begun = 0
+        self.learned_here = 0
         self.lease = Lease(DEVICE, "disk", 300.0, lambda: cluster.now, self.send)
         self.ticks = False
+        self.learner = Learner()
+        self.learned = LearnedType("a type", self.lease, self.learner.progress)
 
     @property
     def works(self) -> bool:
@@ -53,6 +75,32 @@ class Node:
         self.waiting += 1
         entry = Entry(begin, share)
         self.lease.enter(entry)
+        self.tick_soon()
+
+    def spawn_auto(self, seconds: float) -> None:
+        def begin() -> None:
+            assert not self.is_replaced, f"{self.name} begins a task, and the ledger has given its share away"
+            self.waiting -= 1
+            self.begun += 1
+            self.running[task] = True
+            if task.is_learning:
+                self.cluster.check_alone(self)
+                # Of the share of the node that learns, which is all of the device.
+                task.share = 1 / self.learner.progress().at_once
+                self.learned_here += 1
+            self.cluster.check()
+            self.cluster.after(seconds, end)
+
+        def end() -> None:
+            if self.alive:
+                del self.running[task]
+                self.learner.ended += task.is_learning
+                self.learned.leave(task)
+                self.tick_soon()
+
+        self.waiting += 1
+        task = Task(self.learned, begin, begin)
+        self.learned.enter(task)
         self.tick_soon()
 
     def tick_soon(self) -> None:
@@ -152,6 +200,10 @@ class Cluster:
 
     def check(self) -> None:
         assert self.used() <= 1 + 3 * ROUNDING, f"the nodes use {self.used()} of the device at {self.now}"
+
+    def check_alone(self, node: Node) -> None:
+        for other in self.nodes.values():
+            assert other is node or not any(other.running.values()), f"{node.name} does not learn alone"
 
     def run(self, until: float) -> None:
         while self._events and self._events[0][0] <= until:

@@ -10,6 +10,7 @@ import pickle
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..future import Future
 from ..runtime import Runtime
 from ..task import Task
 from . import message
-from .devices import Claim, Devices, fixed
+from .devices import Claim, Devices, automatic, fixed
 from .message import Fate
 
 # A call that has not begun after this many seconds goes back to the driver, which may give it to another worker.
@@ -95,6 +96,7 @@ class Agent:
         self._devices = Devices(worker)
         self._lock = threading.Lock()
         self._tasks: collections.OrderedDict[message.FunctionKey, Task[..., Any]] = collections.OrderedDict()
+        self._others: weakref.WeakKeyDictionary[Task[..., Any], Task[..., Any]] = weakref.WeakKeyDictionary()
         self._limits: dict[str, _core.Limit] = {}
         self._batches: dict[str, tuple[_Gate, list[_Started]]] = {}
         self._accounts: dict[str, _Account] = {}
@@ -192,13 +194,17 @@ class Agent:
         """done: called in any thread when its task, if it has become one, has ended."""
         called = self._task(call[1], functions)
         started = _Started()
-        constraint = fixed(called.storage_bw)
-        if constraint is None:
+        constraint = called.storage_bw
+        if fixed(constraint) is None and automatic(constraint) is None:
             self._spawn(called, call, gate, started, done)
         else:
             # Where a device has room, the ledger of the cluster says, for all of its nodes.
-            claim = started.claim = Claim(lambda error: self._spawn(called, call, gate, started, done, claim, error))
-            self._in_loop(self._devices.claim, called.device or "", constraint, claim)
+            def begin(error: BaseException | None, mb_per_second: float | None) -> None:
+                there = called if mb_per_second is None else self._with(called, mb_per_second)
+                self._spawn(there, call, gate, started, done, claim, error)
+
+            claim = started.claim = Claim(begin)
+            self._in_loop(self._devices.claim, called.device or "", constraint, called.label, claim)
         return started
 
     def _spawn(
@@ -225,6 +231,13 @@ class Agent:
             future.add_done_callback(lambda _: self._in_loop(claim.leave))
         if done is not None:
             future.add_done_callback(done)
+
+    def _with(self, called: Task[..., Any], mb_per_second: float) -> Task[..., Any]:
+        """The same with another constraint. Of the event loop."""
+        found = self._others.get(called)
+        if found is None:
+            found = self._others[called] = called.replaced(storage_bw=mb_per_second)
+        return found
 
     def _in_loop(self, function: Callable[..., None], *args: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody waits any more

@@ -66,7 +66,7 @@ class Cluster:
             dispatcher.close()
 
     def devices(self) -> list[dict[str, Any]]:
-        """The devices for which tasks had a static `storage_bw`, as the scheduler accounts for them. Each is a dict:
+        """The devices for which tasks had a static `storage_bw`, or `auto` if they are shared, as the scheduler accounts for them. Each is a dict:
 
         `name`; `device`, by which the cluster tells it from others of that name; `mb_per_second`, as the last node that asked knows it; `nodes`: what
         each worker process may use of it, in MB/s, by address; `waiting`: those who wait for more, the next one first; `returning`: MB/s of workers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
 import os
 import time
@@ -13,13 +14,16 @@ from typing import Any, NamedTuple
 
 from .. import _core, mounts
 from ..logger import logger
+from .learning import LearnedType, Progress, Task
 from .lease import Entry, Lease
-from .ledger import Grant, Need
+from .ledger import Grant, Learned, Need, OfType
 
 NEED = "dovetail-need"
 GRANT = "dovetail-grant"
 """Messages between the agents and the ledger in the scheduler, in the streams that Dask has open."""
 _TICK = 0.25
+# Of I/O tasks, in each process.
+_EXECUTORS = 64
 
 
 class Device(NamedTuple):
@@ -28,6 +32,8 @@ class Device(NamedTuple):
     name: str
     bandwidth: float
     """MB/s that are written."""
+    shared: bool
+    """By several machines."""
 
 
 def find(name_or_path: str) -> Device:
@@ -35,7 +41,7 @@ def find(name_or_path: str) -> Device:
     name, paths, bandwidth, shared, configured = _core.storage_device(name_or_path, False)
     if bandwidth <= 0:
         bandwidth = _core.storage_device(name_or_path, True)[2]
-    return Device(_key(name, paths[0] if paths else None, shared, configured), name, bandwidth)
+    return Device(_key(name, paths[0] if paths else None, shared, configured), name, bandwidth, shared)
 
 
 def _key(name: str, path: str | None, shared: bool, configured: bool) -> str:
@@ -69,38 +75,74 @@ def fixed(storage_bw: float | str | None) -> float | None:
     return None
 
 
+def automatic(storage_bw: float | str | None) -> tuple[float, ...] | None:
+    """The bounds of a constraint that is learned by the paper's `auto`, which has none if it is unbounded; None: it is another constraint."""
+    text = str(storage_bw).replace(" ", "").replace("\t", "")
+    if text == "auto":
+        return ()
+    if text.startswith("auto(") and text.endswith(")"):
+        with contextlib.suppress(ValueError):
+            return tuple(map(float, text[5:-1].split(",")))
+    return None
+
+
+def progress(device: str, label: str, bounds: tuple[float, ...]) -> Progress:
+    """How far this process is with learning of a type of tasks."""
+    for there in json.loads(_core.admission_report())["devices"]:
+        for found in there["types"] if there["name"] == device else ():
+            if found["label"] == label and automatic(found["constraint"]) == bounds:
+                registry = [
+                    Learned(
+                        min(1.0, each["mb_per_second"] / there["write_mb_per_second"]), each["at_once"], each["seconds"]
+                    )
+                    for each in found["registry"]
+                ]
+                return Progress(found["at_once"], () if found["learning"] else tuple(registry))
+    return Progress(1, ())
+
+
+def types_of(message: list[Any]) -> tuple[OfType, ...]:
+    """As they were before they were a message."""
+    return tuple(
+        OfType(name, ready, tuple(Learned(*learned) for learned in registry)) for name, ready, registry in message
+    )
+
+
 class Claim:
-    """Of one task on one device. `begin` is called once in the event loop, unless it is withdrawn before; with an error if the task cannot run."""
+    """Of one task on one device. `begin` is called once in the event loop, unless it is withdrawn before.
 
-    __slots__ = ("_begin", "_entry", "_lease", "_over")
+    begin: gets what is wrong, if the task cannot run; and the constraint in MB/s that it is to have in this process, if not its own.
+    """
 
-    def __init__(self, begin: Callable[[BaseException | None], None]) -> None:
-        self._begin = begin
-        self._entry = Entry(lambda: begin(None))
-        self._lease: Lease | None = None
+    __slots__ = ("_entry", "_holder", "_over", "begin")
+
+    def __init__(self, begin: Callable[[BaseException | None, float | None], None]) -> None:
+        self.begin = begin
+        self._holder: Lease | LearnedType | None = None
+        self._entry: Any = None
         self._over = False
 
-    def enter(self, lease: Lease, share: float) -> None:
+    def enter(self, holder: Lease | LearnedType, entry: Any) -> None:
         if not self._over:
-            self._lease = lease
-            self._entry.share = share
-            lease.enter(self._entry)
+            self._holder, self._entry = holder, entry
+            holder.enter(entry)
 
-    def fail(self, error: BaseException) -> None:
+    def go(self, error: BaseException | None = None) -> None:
+        """The ledger has nothing to say about it."""
         if not self._over:
             self._over = True
-            self._begin(error)
+            self.begin(error, None)
 
     def leave(self) -> None:
         """The task is over."""
-        if self._lease is not None:
-            self._lease.leave(self._entry)
+        if self._holder is not None:
+            self._holder.leave(self._entry)
 
     def withdraw(self) -> bool:
         """Whether the task had not begun: it never will."""
         if self._over:
             return False
-        self._over = self._lease is None or self._lease.withdraw(self._entry)
+        self._over = self._holder is None or self._holder.withdraw(self._entry)
         return self._over
 
 
@@ -112,11 +154,12 @@ class Devices:
         self._loop = asyncio.get_running_loop()
         self._found: dict[str, asyncio.Future[Device]] = {}
         self._leases: dict[str, Lease] = {}
+        self._types: dict[tuple[str, str], LearnedType] = {}
         self._timer: asyncio.TimerHandle | None = None
         worker.stream_handlers[GRANT] = self._granted
 
-    def claim(self, device: str, mb_per_second: float, claim: Claim) -> None:
-        """Has the task begin when the ledger lets it."""
+    def claim(self, device: str, storage_bw: float | str, label: str, claim: Claim) -> None:
+        """Has a task begin when the ledger lets it. storage_bw: a number, or `auto` in one of its forms."""
         found = self._found.get(device)
         if found is None:
             found = self._found[device] = self._loop.run_in_executor(None, find, device)
@@ -124,16 +167,37 @@ class Devices:
         def known(found: asyncio.Future[Device]) -> None:
             if (error := found.exception()) is not None:
                 self._found.pop(device, None)  # it may come to be
-                claim.fail(error)
-                return
-            there = found.result()
-            claim.enter(self._lease(there), min(1.0, mb_per_second / there.bandwidth))
-            self._tick_later()
+                claim.go(error)
+            else:
+                self._enter(found.result(), storage_bw, label, claim)
 
         if found.done():
             known(found)
         else:
             found.add_done_callback(known)
+
+    def _enter(self, device: Device, storage_bw: float | str, label: str, claim: Claim) -> None:
+        number, bounds = fixed(storage_bw), automatic(storage_bw)
+        if number is not None:
+            share = min(1.0, number / device.bandwidth)
+            claim.enter(self._lease(device), Entry(lambda: claim.begin(None, None), share))
+        elif bounds is not None and device.shared:
+            of_type = self._type(device, label, bounds)
+            # What has its share from the ledger takes as little in this process as lets all executors run.
+            least = device.bandwidth / _EXECUTORS
+            claim.enter(of_type, Task(of_type, lambda: claim.begin(None, least), lambda: claim.begin(None, None)))
+        else:
+            claim.go()
+        self._tick_later()
+
+    def _type(self, device: Device, label: str, bounds: tuple[float, ...]) -> LearnedType:
+        lease = self._lease(device)
+        key = f"{label} {bounds}"
+        found = self._types.get((device.key, key))
+        if found is None:
+            found = LearnedType(key, lease, lambda: progress(device.name, label, bounds))
+            self._types[device.key, key] = found
+        return found
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -154,7 +218,7 @@ class Devices:
         self._worker.batched_send({"op": NEED, "node": self._worker.id, "need": list(need)})
 
     def _granted(self, grant: list[Any], **_: Any) -> None:
-        told = Grant(*grant)
+        told = Grant(*grant)._replace(types=types_of(grant[-1]))
         lease = self._leases.get(told.device)
         if lease is not None:
             lease.granted(told)

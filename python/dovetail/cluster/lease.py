@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
+from typing import Protocol
 
-from .ledger import ROUNDING, SECONDS, Grant, Need
+from .ledger import ROUNDING, SECONDS, Grant, Learned, Need, OfType
 
 # While a node uses a device, it tells that it lives so often.
 _RENEW = SECONDS / 4
 # A message that was not answered in this time is sent again.
 _RETRY = SECONDS / 4
+
+
+class LearnedType(Protocol):
+    """See `learning`."""
+
+    ready: int
+    registry: tuple[Learned, ...]
+
+    def told(self, registry: tuple[Learned, ...], others: int) -> None:
+        """What the ledger knows of it."""
+
+    def proceed(self) -> None:
+        """Goes on with that."""
 
 
 class Entry:
@@ -21,6 +35,13 @@ class Entry:
     def __init__(self, begin: Callable[[], None], share: float = 0.0) -> None:
         self.begin = begin
         self.share = share
+
+    def take(self) -> float:
+        """The share that it would get now."""
+        return self.share
+
+    def has_begun(self) -> None:
+        """It has its share, and `begin` is called next."""
 
 
 class Lease:
@@ -35,6 +56,9 @@ class Lease:
         self.device = device
         self.name = name
         self.bandwidth = bandwidth
+        self.types: dict[str, LearnedType] = {}
+        """Those whose share is learned."""
+        self._has_news = False
         self._clock = clock
         self._send = send
         self._waiting: collections.deque[Entry] = collections.deque()
@@ -76,7 +100,17 @@ class Lease:
         raised = grant.amount > self._amount + ROUNDING
         self._amount = max(self._amount, grant.amount)
         self._fair = grant.fair
+        told = [(self.types[known.type], known) for known in grant.types if known.type in self.types]
+        for there, known in told:
+            there.told(known.registry, known.ready)
         self._proceed(self._amount if raised else min(self._amount, self._fair))
+        for there, _ in told:
+            there.proceed()
+
+    def tell_news(self) -> None:
+        """The ledger is to be told what was learned, or asked what is known of the types."""
+        self._has_news = True
+        self._proceed(min(self._amount, self._fair))
 
     def tick(self) -> bool:
         """Sends what is due. Whether there will be more: else it need not be called again before the next `enter`."""
@@ -103,8 +137,12 @@ class Lease:
     def _proceed(self, most: float) -> None:
         now = self._clock()
         begun = []
-        while now < self._valid and self._waiting and self._used + self._waiting[0].share <= most + ROUNDING:
+        while (
+            now < self._valid and self._waiting and self._used + (share := self._waiting[0].take()) <= most + ROUNDING
+        ):
             entry = self._waiting.popleft()
+            entry.share = share
+            entry.has_begun()
             self._inside += 1
             self._used += entry.share
             begun.append(entry)
@@ -117,13 +155,19 @@ class Lease:
         renews = now >= self._first_sent + _RENEW and (self._amount > 0 or bool(self._waiting))
         step, wants = self._asks()
         asks = step > 0 and (step, wants) != (self._last.step, self._last.wants)
-        if renews or asks or self._keeps(now) < self._amount - ROUNDING:
+        if renews or asks or self._has_news or self._keeps(now) < self._amount - ROUNDING:
             self._ask(self._keeps(now), step, wants)
 
     def _ask(self, keeps: float, step: float, wants: float) -> None:
         self._amount = keeps
-        self._last = Need(self.device, self._last.number + 1, keeps, step, wants, self.name, self.bandwidth)
+        types = tuple(
+            OfType(key, there.ready, there.registry)
+            for key, there in self.types.items()
+            if there.ready or self._has_news
+        )
+        self._last = Need(self.device, self._last.number + 1, keeps, step, wants, self.name, self.bandwidth, types)
         self._answered = False
+        self._has_news = False
         self._first_sent = self._last_sent = self._clock()
         self._send(self._last)
 
@@ -137,5 +181,5 @@ class Lease:
         for entry in self._waiting:
             if wants >= 1:
                 break
-            wants += entry.share
-        return self._waiting[0].share if self._waiting else 0.0, min(wants, 1.0)
+            wants += entry.take()
+        return self._waiting[0].take() if self._waiting else 0.0, min(wants, 1.0)

@@ -19,8 +19,30 @@ SECONDS = 3.0
 """A node that has had no answer for so long begins no more tasks on the device."""
 MARGIN = 0.5
 """Clocks do not run equally fast: the ledger gives away what a removed node had so much later."""
+_MOST_TYPES = 256
+"""Of tasks, on one device. Programs may make a label for each task."""
 ROUNDING = 1e-9
 """Of sums of fractions that fill a device exactly."""
+
+
+class Learned(NamedTuple):
+    """Of a type of tasks under `auto`: what was found with one constraint."""
+
+    share: float
+    """Of the device, for each task."""
+    at_once: int
+    seconds: float
+    """That a task took."""
+
+
+class OfType(NamedTuple):
+    """Of a type of tasks whose share is learned."""
+
+    type: str
+    ready: int
+    """Tasks that wait: in a `Need` those of the node, in a `Grant` those of all other nodes."""
+    registry: tuple[Learned, ...]
+    """Empty: not known."""
 
 
 class Need(NamedTuple):
@@ -39,6 +61,8 @@ class Need(NamedTuple):
     """What the node calls the device."""
     bandwidth: float
     """MB/s that the device has, as the node knows it."""
+    types: tuple[OfType, ...] = ()
+    """Those of which tasks wait in the node, or of which it has found something."""
 
 
 class Grant(NamedTuple):
@@ -51,6 +75,8 @@ class Grant(NamedTuple):
     """What the node may use, until its lease ends."""
     fair: float
     """Others wait: what the node has above this it gives back as its tasks end. 1: it may keep all."""
+    types: tuple[OfType, ...] = ()
+    """What is known of those that the node has named."""
 
 
 Grants = list[tuple[str, Grant]]
@@ -68,6 +94,10 @@ class _Account:
     heard: float
     told: tuple[float, float] = (0.0, 1.0)
     """Amount and fair share."""
+    ready: dict[str, int] = field(default_factory=dict)
+    """Of the types that it has named: tasks that wait."""
+    knows: set[str] = field(default_factory=set)
+    """Of these, whose registry it was told."""
 
     @property
     def waits(self) -> bool:
@@ -81,6 +111,7 @@ class _Device:
     accounts: dict[str, _Account] = field(default_factory=dict)
     queue: dict[str, None] = field(default_factory=dict)
     """Nodes that wait, the first of them first."""
+    learned: dict[str, tuple[Learned, ...]] = field(default_factory=dict)
     ending: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Nodes that were removed: what they had, and until when they may use it."""
 
@@ -115,6 +146,10 @@ class Ledger:
         if account is None or need.number > account.number:
             device.name, device.bandwidth = need.name, need.bandwidth
             account = device.accounts[node] = _Account(need.number, need.keeps, need.step, need.wants, now)
+            for of_type in need.types:
+                account.ready[of_type.type] = of_type.ready
+                if of_type.registry:
+                    self._learn(device, of_type)
         # Else it has come twice or late: the answer to the last one may have been lost.
         account.heard = now
         self._place_in_queue(device, node, account)
@@ -153,6 +188,20 @@ class Ledger:
         ]
 
     @staticmethod
+    def _learn(device: _Device, found: OfType) -> None:
+        if found.type not in device.learned and len(device.learned) >= _MOST_TYPES:
+            del device.learned[next(iter(device.learned))]  # it is learned again if there are such tasks
+        device.learned.setdefault(found.type, found.registry)
+
+    @staticmethod
+    def _known(device: _Device, account: _Account) -> tuple[OfType, ...]:
+        known = []
+        for name in account.ready:
+            ready = sum(other.ready.get(name, 0) for other in device.accounts.values() if other is not account)
+            known.append(OfType(name, ready, device.learned.get(name, ())))
+        return tuple(known)
+
+    @staticmethod
     def _place_in_queue(device: _Device, node: str, account: _Account) -> None:
         if not account.waits:
             device.queue.pop(node, None)
@@ -177,9 +226,13 @@ class Ledger:
         for node, account in device.accounts.items():
             fair = equal if first is None or node == first else 0.0
             amount, told = account.told
-            if node == answers or account.amount > amount or (fair < told and account.amount > fair):
+            is_less_fair = fair < told and account.amount > fair
+            has_learned = any(of in device.learned and of not in account.knows for of in account.ready)
+            if node == answers or account.amount > amount or is_less_fair or has_learned:
                 account.told = account.amount, fair
-                grants.append((node, Grant(name, account.number, account.amount, fair)))
+                known = self._known(device, account)
+                account.knows = {of_type.type for of_type in known if of_type.registry}
+                grants.append((node, Grant(name, account.number, account.amount, fair, known)))
         return grants
 
     @staticmethod

@@ -9,7 +9,7 @@ from typing import Any
 from distributed import SchedulerPlugin
 
 from ..logger import logger
-from .devices import GRANT, NEED
+from .devices import GRANT, NEED, types_of
 from .ledger import Grants, Ledger, Need
 
 NAME = "dovetail-ledger"
@@ -61,7 +61,7 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
 
     def _need(self, worker: str, node: str, need: list[Any]) -> None:
         try:
-            self._tell(self._ledger.need(node, Need(*need), time.monotonic()))
+            self._tell(self._ledger.need(node, Need(*need)._replace(types=types_of(need[-1])), time.monotonic()))
         except Exception:
             logger.exception("node %s: what it says of a device is not understood", worker)
 
