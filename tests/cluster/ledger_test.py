@@ -141,6 +141,33 @@ def test_another_node_learns_when_the_first_has_no_more_tasks_or_dies():
     assert last.learned_here == sum(Learner.EPOCHS) and last.begun == 20
 
 
+def test_a_node_asks_what_is_known_before_it_learns_and_tells_what_it_has_found():
+    cluster = Cluster(1, losses=0.0)
+    first, second = cluster.join("first"), cluster.join("second")
+    for _ in range(sum(Learner.EPOCHS)):
+        first.spawn_auto(0.1)
+    cluster.run_until_done(10.0)  # and no task is left
+    second.spawn(1.0, 0.1)
+    cluster.run_until_done(10.0)  # the whole device is at hand
+    second.spawn_auto(0.1)
+    cluster.run_until_done(10.0)
+    assert first.learned_here == sum(Learner.EPOCHS) and not second.learned_here
+
+
+def test_what_others_wait_for_counts_and_a_turn_to_learn_is_given_up_when_it_is_known():
+    cluster = Cluster(1, losses=0.0)
+    holder, node = cluster.join("holder"), cluster.join("node")
+    holder.spawn(1.0, 100.0)
+    node.spawn_auto(0.1)
+    cluster.run(0.3)
+    assert cluster.ledger.report()[0]["waiting"] == ["node"] and node.lease._asks()[0] == 1.0
+    registry = (Learned(0.25, 4, 0.4), Learned(0.5, 2, 0.25))
+    for others, share in ((0, 0.5), (3, 0.25)):
+        node.learned.told(registry, others)
+        node.learned.proceed()
+        assert node.lease._asks()[0] == share
+
+
 def test_the_constraint_is_that_of_the_paper():
     # A remainder is one more group, and of equal times the highest constraint counts.
     equal = (Learned(0.25, 4, 0.5), Learned(0.5, 2, 0.25))

@@ -12,6 +12,7 @@ A *node* is one process, whose name no other process ever has. One that was remo
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -96,8 +97,6 @@ class _Account:
     """Amount and fair share."""
     ready: dict[str, int] = field(default_factory=dict)
     """Of the types that it has named: tasks that wait."""
-    knows: set[str] = field(default_factory=set)
-    """Of these, whose registry it was told."""
 
     @property
     def waits(self) -> bool:
@@ -111,6 +110,12 @@ class _Device:
     accounts: dict[str, _Account] = field(default_factory=dict)
     queue: dict[str, None] = field(default_factory=dict)
     """Nodes that wait, the first of them first."""
+    holders: dict[str, _Account] = field(default_factory=dict)
+    """Those that may use some of it: few, however many nodes there are."""
+    wanting: set[str] = field(default_factory=set)
+    """Those that use it or wait."""
+    ready: Counter[str] = field(default_factory=Counter)
+    """Of each type, tasks that wait in all nodes."""
     learned: dict[str, tuple[Learned, ...]] = field(default_factory=dict)
     ending: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Nodes that were removed: what they had, and until when they may use it."""
@@ -133,6 +138,10 @@ class Ledger:
         for device in self._devices.values():
             account = device.accounts.pop(node, None)
             device.queue.pop(node, None)
+            device.holders.pop(node, None)
+            device.wanting.discard(node)
+            if account is not None:
+                device.ready -= Counter(account.ready)
             if account is not None and account.amount > 0:
                 device.ending[node] = account.amount, account.heard + SECONDS + MARGIN
                 had.append((device.name, account.amount * device.bandwidth))
@@ -145,14 +154,17 @@ class Ledger:
         account = device.accounts.get(node)
         if account is None or need.number > account.number:
             device.name, device.bandwidth = need.name, need.bandwidth
-            account = device.accounts[node] = _Account(need.number, need.keeps, need.step, need.wants, now)
+            ready = {of_type.type: of_type.ready for of_type in need.types}
+            device.ready += Counter(ready)
+            if account is not None:
+                device.ready -= Counter(account.ready)
+            account = device.accounts[node] = _Account(need.number, need.keeps, need.step, need.wants, now, ready=ready)
             for of_type in need.types:
-                account.ready[of_type.type] = of_type.ready
                 if of_type.registry:
                     self._learn(device, of_type)
         # Else it has come twice or late: the answer to the last one may have been lost.
         account.heard = now
-        self._place_in_queue(device, node, account)
+        self._place(device, node, account)
         return self._grants(need.device, device, answers=node)
 
     def tick(self, now: float) -> Grants:
@@ -195,22 +207,30 @@ class Ledger:
 
     @staticmethod
     def _known(device: _Device, account: _Account) -> tuple[OfType, ...]:
-        known = []
-        for name in account.ready:
-            ready = sum(other.ready.get(name, 0) for other in device.accounts.values() if other is not account)
-            known.append(OfType(name, ready, device.learned.get(name, ())))
-        return tuple(known)
+        return tuple(
+            OfType(name, device.ready[name] - ready, device.learned.get(name, ()))
+            for name, ready in account.ready.items()
+        )
 
     @staticmethod
-    def _place_in_queue(device: _Device, node: str, account: _Account) -> None:
-        if not account.waits:
-            device.queue.pop(node, None)
-        else:
+    def _place(device: _Device, node: str, account: _Account) -> None:
+        """Where it belongs by what it has and wants."""
+        if account.waits:
             device.queue.setdefault(node)
+        else:
+            device.queue.pop(node, None)
+        if account.amount > 0:
+            device.holders[node] = account
+        else:
+            device.holders.pop(node, None)
+        if account.wants > 0:
+            device.wanting.add(node)
+        else:
+            device.wanting.discard(node)
 
     def _grants(self, name: str, device: _Device, answers: str | None = None) -> Grants:
         """Gives what is free to those that wait, one step in turn. The first is waited for, or a large step might never be free."""
-        free = 1 + ROUNDING - sum(account.amount for account in device.accounts.values())
+        free = 1 + ROUNDING - sum(account.amount for account in device.holders.values())
         free -= sum(amount for amount, _ in device.ending.values())
         while device.queue:
             node = next(iter(device.queue))
@@ -220,18 +240,19 @@ class Ledger:
             account.amount += account.step
             free -= account.step
             del device.queue[node]
-            self._place_in_queue(device, node, account)
+            self._place(device, node, account)
         grants = []
         equal, first = self._fair(device)
-        for node, account in device.accounts.items():
+        told_now = dict(device.holders)
+        if answers is not None:
+            told_now[answers] = device.accounts[answers]
+        for node, account in told_now.items():
             fair = equal if first is None or node == first else 0.0
             amount, told = account.told
             is_less_fair = fair < told and account.amount > fair
-            has_learned = any(of in device.learned and of not in account.knows for of in account.ready)
-            if node == answers or account.amount > amount or is_less_fair or has_learned:
+            if node == answers or account.amount > amount or is_less_fair:
                 account.told = account.amount, fair
                 known = self._known(device, account)
-                account.knows = {of_type.type for of_type in known if of_type.registry}
                 grants.append((node, Grant(name, account.number, account.amount, fair, known)))
         return grants
 
@@ -241,5 +262,5 @@ class Ledger:
         if not device.queue:
             return 1.0, None
         first = next(iter(device.queue))
-        equal = 1 / sum(account.wants > 0 for account in device.accounts.values())
+        equal = 1 / len(device.wanting)
         return equal, first if device.accounts[first].step > equal + ROUNDING else None
