@@ -125,8 +125,6 @@ class Agent:
             if len(started) > 1:
                 until = time.monotonic() + _PATIENCE
                 gate.open = all(call.wait(until) for call in started)
-                if not gate.open:
-                    self._in_loop(_withdraw_all, started)
             ends = [there.end(call[0]) for call, there in zip(calls, started, strict=True)]
         finally:
             with self._lock:
@@ -279,11 +277,6 @@ class Agent:
             on_failure="ignore",
             directions={"gate": UNORDERED},
         )
-
-
-def _withdraw_all(started: list[_Started]) -> None:
-    for call in started:
-        call.withdraw()
 
 
 def _raising(error: Exception) -> Callable[..., Any]:

@@ -39,6 +39,8 @@ class Function:
         directions = task.directions.values()
         # If its node dies, nobody knows what it has done to the file.
         self.once = task.retries == 0 and any(direction in _FILES_CHANGED for direction in directions)
+        # It may wait long for its share, in its turn, which it would lose if it were given back.
+        self.alone = self.once or task.storage_bw is not None
         self.io = task.io
         self.has_account = task.limit is not None or task.storage_bw is not None
         limit = None if task.limit is None else (f"{driver}-{id(task.limit)}", task.limit.most)
@@ -136,7 +138,7 @@ class Job:
         self.args = args
         self.kwargs = kwargs
         self.changed: dict[int | str, Any] = {}
-        self.alone = function.once  # no other call is sent with it
+        self.alone = function.alone  # no other call is sent with it
         self.is_suspect = False  # of killing the worker that runs it; nothing runs beside it
         self.losses = 0  # how often it was sent and nothing came back
         self.size = 0  # bytes of its arguments

@@ -26,6 +26,11 @@ _TICK = 0.25
 _EXECUTORS = 64
 
 
+def _now() -> float:
+    # Goes on while the machine sleeps, as the time does in which the ledger gives a lease away.
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class Device(NamedTuple):
     key: str
     """The same for all processes of the cluster that use the same device."""
@@ -208,9 +213,7 @@ class Devices:
     def _lease(self, device: Device) -> Lease:
         lease = self._leases.get(device.key)
         if lease is None:
-            lease = self._leases[device.key] = Lease(
-                device.key, device.name, device.bandwidth, time.monotonic, self._send
-            )
+            lease = self._leases[device.key] = Lease(device.key, device.name, device.bandwidth, _now, self._send)
         return lease
 
     def _send(self, need: Need) -> None:
