@@ -66,7 +66,10 @@ def measure(nodes: int, tasks: int, rounds: int, folder: Path, config: Path) -> 
         }
         for number in range(nodes)
     }
-    scheduler = {"cls": distributed.Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
+    scheduler = {
+        "cls": distributed.Scheduler,
+        "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": "127.0.0.1:0"},
+    }
     rates: dict[str, list[float]] = {name: [] for name in contenders}
     with distributed.SpecCluster(workers=workers, scheduler=scheduler) as cluster, dt.Cluster(cluster):
         for task in contenders.values():  # not measured: what the first tasks load

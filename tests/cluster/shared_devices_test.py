@@ -38,7 +38,10 @@ def nodes(tmp_path_factory):
         }
         for number in (1, 2, 3)
     }
-    scheduler = {"cls": distributed.Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
+    scheduler = {
+        "cls": distributed.Scheduler,
+        "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": "127.0.0.1:0"},
+    }
     with (
         dask.config.set({**PATIENT, "distributed.scheduler.allowed-failures": 2}),
         distributed.SpecCluster(workers=workers, scheduler=scheduler) as cluster,
@@ -68,8 +71,9 @@ def test_static_constraints_add_up_over_the_nodes(cluster, tmp_path, io):
 
 
 def test_constraints_of_different_size_add_up_and_a_large_one_has_its_turn(cluster, tmp_path):
+    """One that asks for more than the device has runs alone."""
     (tmp_path / "count").touch()
-    small, large = (dt.io(note, storage_bw=bw, device="parallel", label=f"{bw} MB/s") for bw in (25, 100))
+    small, large = (dt.io(note, storage_bw=bw, device="parallel", label=f"{bw} MB/s") for bw in (25, 1000))
     counts = [small(str(tmp_path / "count"), 0.01) for _ in range(20)]
     alone = [large(str(tmp_path / "count"), 0.01) for _ in range(2)]
     counts += [small(str(tmp_path / "count"), 0.01) for _ in range(20)]
@@ -114,9 +118,10 @@ def test_a_killed_node_gives_its_lease_back(cluster, tmp_path, until, caplog):
     task = dt.io(first_stays, storage_bw=100, device="parallel")
     futures = [task(str(tmp_path)) for _ in range(9)]
     until((tmp_path / "process").exists)
+    until(lambda: len(cluster.devices()[0]["waiting"]) == 2)
     (device,) = cluster.devices()
     assert (device["name"], device["mb_per_second"], device["device"]) == ("parallel", 100, "shared device parallel")
-    assert sorted(device["nodes"].values()) == [0, 0, 100] and len(device["waiting"]) == 2
+    assert sorted(device["nodes"].values()) == [0, 0, 100]
     os.kill(int((tmp_path / "process").read_text()), signal.SIGKILL)
     dt.wait(futures)
     told = [record.getMessage() for record in caplog.records if "has gone" in record.getMessage()]
@@ -142,6 +147,27 @@ def test_calls_of_a_driver_that_has_gone_hold_nothing(nodes, tmp_path, until):
         until(lambda: not cluster.devices()[0]["nodes"])
         dt.wait(dt.io(abs, storage_bw=100, device="parallel")(-1))
     assert len(list(tmp_path.iterdir())) == 3  # two of 30, and the file that lets them go
+
+
+def test_calls_that_wait_for_a_share_leave_their_slots_when_their_driver_goes(nodes, tmp_path, until):
+    def stay(path):
+        open(path + " begun", "w").close()
+        while not os.path.exists(path):
+            time.sleep(0.005)
+
+    cluster = dt.Cluster(nodes).start()
+    options = {"storage_bw": 100, "device": "parallel", "on_failure": "ignore"}
+    dt.io(stay, **options)(str(tmp_path / "open"))
+    until((tmp_path / "open begun").exists)
+    for number in range(6):
+        dt.task(abs, **options)(number)
+    until(lambda: len(cluster.devices()[0]["waiting"]) == 2)  # and the third node for itself
+    cluster.stop()
+    with dt.Cluster(nodes):
+        dt.wait([dt.task(meet)(str(tmp_path), i, 3) for i in range(3)])  # in three slots
+        (tmp_path / "open").touch()
+    with dt.Cluster(nodes) as cluster:
+        until(lambda: not cluster.devices()[0]["nodes"])
 
 
 # Which devices are the same. Needs no Dask.
