@@ -44,15 +44,17 @@ class _Started:
 
     __slots__ = ("_future", "_there", "claim")
 
-    def __init__(self) -> None:
+    def __init__(self, waits: bool) -> None:
+        """waits: `set` may be called later, by another thread."""
         self.claim: Claim | None = None
         self._future: Future[Any] | None = None
-        self._there = threading.Event()
+        self._there = threading.Event() if waits else None
 
     def set(self, future: Future[Any] | None) -> None:
         """None: it never will."""
         self._future = future
-        self._there.set()
+        if self._there is not None:
+            self._there.set()
 
     def withdraw(self) -> None:
         """It need not begin. Of the event loop."""
@@ -67,12 +69,13 @@ class _Started:
 
     def wait(self, until: float) -> bool:
         """Whether it ended before the time `until`."""
-        if not self._there.wait(max(until - time.monotonic(), 0.0)):
+        if self._there is not None and not self._there.wait(max(until - time.monotonic(), 0.0)):
             return False
         return self._future is None or self._future.wait(max(until - time.monotonic(), 0.0))
 
     def end(self, number: int) -> message.End:
-        self._there.wait()
+        if self._there is not None:
+            self._there.wait()
         return (number, *_NOT_BEGUN) if self._future is None else _end_of(number, self._future)
 
 
@@ -191,11 +194,13 @@ class Agent:
     ) -> _Started:
         """done: called in any thread when its task, if it has become one, has ended."""
         called = self._task(call[1], functions)
-        started = _Started()
         constraint = called.storage_bw
-        if fixed(constraint) is None and automatic(constraint) is None:
+        if constraint is None or (fixed(constraint) is None and automatic(constraint) is None):
+            started = _Started(waits=False)
             self._spawn(called, call, gate, started, done)
         else:
+            started = _Started(waits=True)
+
             # Where a device has room, the ledger of the cluster says, for all of its nodes.
             def begin(error: BaseException | None, mb_per_second: float | None) -> None:
                 there = called if mb_per_second is None else self._with(called, mb_per_second)
