@@ -12,6 +12,8 @@ import dovetail as dt
 import pytest
 from conftest import PATIENT
 from dovetail.cluster import devices
+from dovetail.cluster.call import Function, Job
+from dovetail.cluster.dispatcher import Dispatcher
 from together import meet, note
 
 CONFIG = '[[device]]\nname = "parallel"\npaths = ["{folder}"]\nread = 100\nwrite = 100\nshared = true\n'
@@ -212,6 +214,19 @@ def test_only_numbers_are_static_constraints():
     assert [devices.fixed(text) for text in (20, "20", " 2 0 ", 0.5)] == [20, 20, 20, 0.5]
     others = (None, "none", "auto", "auto(2,256,2)", "adaptive", "0", -1, "nan", "inf", "x")
     assert not any(devices.fixed(text) for text in others)
+
+
+def test_only_calls_that_ask_the_ledger_are_sent_alone():
+    """The others are given back if they wait, and go in batches."""
+
+    def batch_of(storage_bw):
+        function = Function(dt.Task(abs, storage_bw=storage_bw), "driver", lambda job: None)
+        function.seconds = 0.0001
+        jobs = [Job(None, function, (number,), {}) for number in range(30)]
+        return Dispatcher._batch(SimpleNamespace(_threads={"node": 3}), jobs)
+
+    assert [len(batch_of(constraint)) for constraint in (None, "none", "adaptive")] == [10, 10, 10]
+    assert [len(batch_of(constraint)) for constraint in (20, "20", "auto", "auto(2,256,2)")] == [1, 1, 1, 1]
 
 
 def test_a_claim_is_left_or_withdrawn_once():

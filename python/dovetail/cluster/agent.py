@@ -20,7 +20,7 @@ from ..future import Future
 from ..runtime import Runtime
 from ..task import Task
 from . import message
-from .devices import Claim, Devices, automatic, fixed
+from .devices import Claim, Devices, asks_ledger
 from .message import Fate
 
 # A call that has not begun after this many seconds goes back to the driver, which may give it to another worker.
@@ -195,7 +195,7 @@ class Agent:
         """done: called in any thread when its task, if it has become one, has ended."""
         called = self._task(call[1], functions)
         constraint = called.storage_bw
-        if constraint is None or (fixed(constraint) is None and automatic(constraint) is None):
+        if constraint is None or not asks_ledger(constraint):
             started = _Started(waits=False)
             self._spawn(called, call, gate, started, done)
         else:

@@ -91,6 +91,11 @@ def automatic(storage_bw: float | str | None) -> tuple[float, ...] | None:
     return None
 
 
+def asks_ledger(storage_bw: float | str | None) -> bool:
+    """Whether the ledger of the cluster says when a task with this constraint begins."""
+    return fixed(storage_bw) is not None or automatic(storage_bw) is not None
+
+
 def progress(device: str, label: str, bounds: tuple[float, ...]) -> Progress:
     """How far this process is with learning of a type of tasks."""
     for there in json.loads(_core.admission_report())["devices"]:
