@@ -195,6 +195,23 @@ def test_what_is_free_goes_to_those_who_wait_in_turn():
     assert {node: grant.amount for node, grant in grants} == {"has it": 0.0, "one": 0.5, "two": 0.5}
 
 
+@pytest.mark.parametrize("step", [0.1, 1e-3, 1e-6, 1e-8])
+def test_a_message_takes_few_turns_however_small_the_steps_are(monkeypatch, step):
+    turns = []
+    place = Ledger._place
+    monkeypatch.setattr(Ledger, "_place", staticmethod(lambda *args: (turns.append(args[1]), place(*args))))
+    ledger = Ledger()
+    for node in ("has it", "one", "two"):
+        ledger.joined(node)
+        ledger.need(node, Need(DEVICE, 1, 0.0, 1.0 if node == "has it" else step, 1.0, "disk", 5000.0), 0.0)
+    turns.clear()
+    grants = dict(ledger.need("has it", Need(DEVICE, 2, 0.0, 0.0, 0.0, "disk", 5000.0), 0.0))
+    assert len(turns) < 140
+    # And both have had their turns.
+    assert grants["one"].amount == pytest.approx(0.5, abs=max(step, 0.02))
+    assert grants["one"].amount + grants["two"].amount == pytest.approx(1.0)
+
+
 def test_large_tasks_are_not_passed_over_for_ever_and_all_nodes_have_their_turn():
     cluster = Cluster(1, losses=0.0)
     small, large = cluster.join("small"), cluster.join("large")

@@ -22,6 +22,8 @@ MARGIN = 0.5
 """Clocks do not run equally fast: the ledger gives away what a removed node had so much later."""
 _MOST_TYPES = 256
 """Of tasks, on one device. Programs may make a label for each task."""
+_MOST_TURNS = 64
+"""In which a node gets all that it wants, if it is free."""
 ROUNDING = 1e-9
 """Of sums of fractions that fill a device exactly."""
 
@@ -229,7 +231,7 @@ class Ledger:
             device.wanting.discard(node)
 
     def _grants(self, name: str, device: _Device, answers: str | None = None) -> Grants:
-        """Gives what is free to those that wait, one step in turn. The first is waited for, or a large step might never be free."""
+        """Gives what is free to those that wait, in turn. The first is waited for, or a large step might never be free."""
         free = 1 + ROUNDING - sum(account.amount for account in device.holders.values())
         free -= sum(amount for amount, _ in device.ending.values())
         while device.queue:
@@ -237,8 +239,11 @@ class Ledger:
             account = device.accounts[node]
             if account.step > free:
                 break
-            account.amount += account.step
-            free -= account.step
+            # Turns are few, however small the steps are: the scheduler does nothing else meanwhile.
+            missing = min(account.wants / _MOST_TURNS, account.wants - account.amount)
+            given = min(max(account.step, missing), free)
+            account.amount += given
+            free -= given
             del device.queue[node]
             self._place(device, node, account)
         grants = []
