@@ -131,6 +131,20 @@ def test_a_killed_node_gives_its_lease_back(cluster, tmp_path, until, caplog):
     assert told == [f"node {holder} has gone: its 100 MB/s of device 'parallel' return when its lease has ended"]
 
 
+def test_an_agent_that_starts_again_in_its_process_gets_shares(nodes):
+    import distributed
+
+    def use():
+        with dt.Cluster(nodes):
+            dt.wait([dt.io(abs, storage_bw=50, device="parallel")(-1) for _ in range(9)])
+
+    use()
+    use()
+    with distributed.Client(nodes, set_as_default=False) as client:
+        client.unregister_worker_plugin("dovetail")
+    use()
+
+
 def test_calls_of_a_driver_that_has_gone_hold_nothing(nodes, tmp_path, until):
     def stay(folder, number):
         open(os.path.join(folder, str(number)), "w").close()

@@ -19,8 +19,8 @@ from ..directions import UNORDERED
 from ..future import Future
 from ..runtime import Runtime
 from ..task import Task
-from . import message
-from .devices import Claim, Devices, asks_ledger
+from . import devices, message
+from .devices import Claim, asks_ledger
 from .message import Fate
 
 # A call that has not begun after this many seconds goes back to the driver, which may give it to another worker.
@@ -96,7 +96,7 @@ class Agent:
         elsewhere.current = None  # tasks that a body makes run here
         self._loop = asyncio.get_running_loop()
         self._runtime = Runtime(workers=worker.state.nthreads, progress=False).start()
-        self._devices = Devices(worker)
+        self._devices = devices.of(worker)
         self._lock = threading.Lock()
         self._tasks: collections.OrderedDict[message.FunctionKey, Task[..., Any]] = collections.OrderedDict()
         self._others: weakref.WeakKeyDictionary[Task[..., Any], Task[..., Any]] = weakref.WeakKeyDictionary()
@@ -110,6 +110,8 @@ class Agent:
             batches = list(self._batches)
         for key in batches:
             self.cancel(key)
+        for account in list(self._accounts):
+            self.forget(account)
         self._devices.stop()
         self._runtime.cancel()
 
@@ -203,8 +205,11 @@ class Agent:
 
             # Where a device has room, the ledger of the cluster says, for all of its nodes.
             def begin(error: BaseException | None, mb_per_second: float | None) -> None:
-                there = called if mb_per_second is None else self._with(called, mb_per_second)
-                self._spawn(there, call, gate, started, done, claim, error)
+                try:
+                    self._spawn(called, call, gate, started, done, claim, error, mb_per_second)
+                except BaseException:
+                    started.set(None)  # nobody waits for it in vain
+                    raise
 
             claim = started.claim = Claim(begin)
             self._in_loop(self._devices.claim, called.device or "", constraint, called.label, claim)
@@ -219,11 +224,14 @@ class Agent:
         done: Callable[[Future[Any]], None] | None,
         claim: Claim | None = None,
         error: BaseException | None = None,
+        mb_per_second: float | None = None,
     ) -> None:
         _number, _key, changed, packed = call
         try:
             if error is not None:
                 raise error
+            if mb_per_second is not None:
+                called = self._with(called, mb_per_second)
             future: Future[Any] = called(gate, changed, packed)
         except Exception as wrong:
             # What is wrong with it is wrong on this node, such as the name of a device, and is this call's failure alone.

@@ -121,13 +121,14 @@ def types_of(message: list[Any]) -> tuple[OfType, ...]:
 class Claim:
     """Of one task on one device. `begin` is called once in the event loop, unless it is withdrawn before.
 
-    begin: gets what is wrong, if the task cannot run; and the constraint in MB/s that it is to have in this process, if not its own.
+    begin: gets what is wrong, if the task cannot run; and the constraint in MB/s that it is to have in this process, if not its own. If it raises,
+    the task's share goes back.
     """
 
-    __slots__ = ("_entry", "_holder", "_over", "begin")
+    __slots__ = ("_begin", "_entry", "_holder", "_over")
 
     def __init__(self, begin: Callable[[BaseException | None, float | None], None]) -> None:
-        self.begin = begin
+        self._begin = begin
         self._holder: Lease | LearnedType | None = None
         self._entry: Any = None
         self._over = False
@@ -143,6 +144,14 @@ class Claim:
             self._over = True
             self.begin(error, None)
 
+    def begin(self, error: BaseException | None = None, mb_per_second: float | None = None) -> None:
+        """Called when it has its share, and by `go`. Raises nothing: other tasks begin after it."""
+        try:
+            self._begin(error, mb_per_second)
+        except Exception:
+            logger.exception("a task that has its share of a device could not begin")
+            asyncio.get_running_loop().call_soon(self.leave)
+
     def leave(self) -> None:
         """The task is over."""
         if self._holder is not None:
@@ -157,7 +166,7 @@ class Claim:
 
 
 class Devices:
-    """All of it is for the event loop. worker: of Dask, whose stream to the scheduler has the messages."""
+    """All of it is for the event loop. worker: of Dask, whose stream to the scheduler has the messages. See `of`."""
 
     def __init__(self, worker: Any) -> None:
         self._worker = worker
@@ -190,12 +199,12 @@ class Devices:
         number, bounds = fixed(storage_bw), automatic(storage_bw)
         if number is not None:
             share = min(1.0, number / device.bandwidth)
-            claim.enter(self._lease(device), Entry(lambda: claim.begin(None, None), share))
+            claim.enter(self._lease(device), Entry(claim.begin, share))
         elif bounds is not None and device.shared:
             of_type = self._type(device, label, bounds)
             # What has its share from the ledger takes as little in this process as lets all executors run.
             least = device.bandwidth / _EXECUTORS
-            claim.enter(of_type, Task(of_type, lambda: claim.begin(None, least), lambda: claim.begin(None, None)))
+            claim.enter(of_type, Task(of_type, lambda: claim.begin(None, least), claim.begin))
         else:
             claim.go()
         self._tick_later()
@@ -210,10 +219,10 @@ class Devices:
         return found
 
     def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        """The agent ends, and has withdrawn what has not begun. What its bodies use goes back as they end."""
         for lease in self._leases.values():
             lease.stop()
+        self._tick_later()
 
     def _lease(self, device: Device) -> Lease:
         lease = self._leases.get(device.key)
@@ -226,11 +235,15 @@ class Devices:
         self._worker.batched_send({"op": NEED, "node": self._worker.id, "need": list(need)})
 
     def _granted(self, grant: list[Any], **_: Any) -> None:
-        told = Grant(*grant)._replace(types=types_of(grant[-1]))
-        lease = self._leases.get(told.device)
-        if lease is not None:
-            lease.granted(told)
-            self._tick_later()
+        # Dask ends a worker whose handler raises.
+        try:
+            told = Grant(*grant)._replace(types=types_of(grant[-1]))
+            lease = self._leases.get(told.device)
+            if lease is not None:
+                lease.granted(told)
+                self._tick_later()
+        except Exception:
+            logger.exception("node %s: what the scheduler grants is not understood", self._worker.address)
 
     def _tick_later(self) -> None:
         if self._timer is None:
@@ -240,12 +253,27 @@ class Devices:
         self._timer = None
         goes_on = False
         for lease in self._leases.values():
-            goes_on = lease.tick() or goes_on
+            try:
+                goes_on = lease.tick() or goes_on
+            except Exception:
+                logger.exception("node %s: the lease of device '%s' failed", self._worker.address, lease.name)
+                goes_on = True
             if lease.is_cut_off():
                 logger.warning(
                     "node %s: the scheduler does not answer: no more tasks with a share of device '%s' begin here until it does",
                     self._worker.address,
                     lease.name,
                 )
-        if goes_on:
+        if goes_on and self._worker.status.name != "closed":
             self._tick_later()
+
+
+_of_process: Devices | None = None
+
+
+def of(worker: Any) -> Devices:
+    """Those of this process. A later agent of the same worker takes the leases over: the ledger knows them, and bodies of the earlier one may use them still."""
+    global _of_process
+    if _of_process is None or _of_process._worker is not worker:
+        _of_process = Devices(worker)
+    return _of_process
