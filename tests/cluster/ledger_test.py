@@ -14,8 +14,10 @@ SCHEDULES = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "1")) * 300
 
 
 def random_schedule(seed: int) -> None:
-    cluster = Cluster(seed, losses=0.0)
+    cluster = Cluster(seed, losses=0.0, drift=0.05)
     random = cluster.random
+    cluster.epochs = random.choice([Learner.EPOCHS, Learner.LONG])
+    longest = random.choice([1.0, 8.0])
     cluster.losses = random.choice([0.0, 0.05, 0.3])
     cluster.lateness = random.choice([0.01, 1.0, 6.0])
     shares = random.choice([[1 / 3], [0.1, 0.25], [1.0, 0.05], [0.5, 0.4, 0.3, 0.2]])
@@ -37,7 +39,7 @@ def random_schedule(seed: int) -> None:
             node.reachable = not node.reachable  # the network, and Dask has not noticed
         else:
             for _ in range(random.randint(1, 10)):
-                seconds = random.expovariate(1 / random.choice([0.01, 0.1, 1.0]))
+                seconds = random.expovariate(1 / random.choice([0.01, 0.1, longest]))
                 if random.random() < learned:
                     node.spawn_auto(seconds)
                 else:
@@ -47,7 +49,7 @@ def random_schedule(seed: int) -> None:
     cluster.losses = 0.0
     for node in nodes:
         node.reachable = node.works
-    cluster.run_until_done(2000.0)
+    cluster.run_until_done(20000.0)
     # Late messages, renewals and ends of leases.
     cluster.run(cluster.now + 200.0)
     assert cluster.granted() == pytest.approx(0.0, abs=1e-6), f"lost for ever: {cluster.ledger.report()}"
@@ -246,6 +248,51 @@ def test_a_node_that_is_cut_off_begins_nothing_when_its_lease_has_ended():
     node.reachable = True
     cluster.run(21.5)
     assert node.begun > begun
+
+
+def test_a_node_that_learns_begins_nothing_when_its_lease_has_ended():
+    cluster = Cluster(1, losses=0.0)
+    cluster.epochs = (4,) * 20
+    node = cluster.join("node")
+    for _ in range(200):
+        node.spawn_auto(1.0)
+    cluster.run(2.5)
+    assert node.begun == node.learned_here > 4
+    node.reachable = False
+    cluster.run(2.5 + SECONDS)
+    begun = node.begun
+    cluster.run(3.0 + 2 * SECONDS)
+    assert node.lease.is_cut_off() and not node.lease.is_cut_off()  # told once
+    cluster.run(20.0)
+    assert node.begun == begun and not node.running
+    node.reachable = True
+    cluster.run_until_done(1000.0)
+    assert node.begun == 200 and 80 <= node.learned_here < 200
+
+
+def test_a_node_that_is_cut_off_while_it_learns_is_no_longer_there_when_another_has_the_device():
+    cluster = Cluster(1, losses=0.0)
+    gone, other = cluster.join("gone"), cluster.join("other")
+    for _ in range(20):
+        gone.spawn_auto(5.0)
+    cluster.run(0.5)
+    cluster.cut_off("gone")
+    other.spawn(1.0, 3.0)
+    cluster.run(30.0)
+    assert other.begun == 1 and gone.begun == gone.learned_here == 4
+
+
+def test_a_node_whose_clock_is_slow_has_begun_its_last_task_when_the_ledger_gives_its_share_away():
+    cluster = Cluster(1, losses=0.0)
+    cluster.clock.rate = 1.05
+    slow, other = cluster.join("slow", rate=0.95), cluster.join("other")
+    for _ in range(2000):
+        slow.spawn(1.0, 0.01)
+    cluster.run(0.5)
+    other.spawn(1.0, 100.0)
+    cluster.cut_off("slow")
+    cluster.run(20.0)
+    assert other.begun == 1 and slow.waiting
 
 
 def test_what_a_removed_node_had_returns_when_its_lease_has_ended():

@@ -13,20 +13,36 @@ from dovetail.cluster.ledger import ROUNDING, Grants, Learned, Ledger
 
 DEVICE = "a device"
 TICK = 0.25
+MOST_EVENTS = 400_000
+"""Of one cluster: what sends messages for ever ends."""
+
+
+class Clock:
+    """Of one machine: it began at another time and runs at another rate. rate: seconds of it in a second."""
+
+    def __init__(self, cluster: Cluster, rate: float) -> None:
+        self.rate = rate
+        self._cluster = cluster
+        self._offset = cluster.random.uniform(0.0, 1e5)
+
+    def __call__(self) -> float:
+        return self._offset + self.rate * self._cluster.now
 
 
 class Learner:
-    """Stands for a runtime that learns a type of tasks by `auto`: epochs of four, two and one, and the last one is not registered."""
+    """Stands for a runtime that learns a type of tasks by `auto`: in epochs of so many tasks, of which the last one is not registered."""
 
     EPOCHS = (4, 2, 1)
+    LONG = (16, 16, 8, 8, 4, 4, 2, 1)
     REGISTRY = (Learned(0.25, 4, 0.5), Learned(0.5, 2, 0.2))
 
-    def __init__(self) -> None:
+    def __init__(self, epochs: tuple[int, ...] = EPOCHS) -> None:
         self.ended = 0
+        self._epochs = epochs
 
     def progress(self) -> Progress:
         before = 0
-        for epoch in self.EPOCHS:
+        for epoch in self._epochs:
             before += epoch
             if self.ended < before:
                 return Progress(epoch, ())
@@ -34,7 +50,7 @@ class Learner:
 
 
 class Node:
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, rate: float) -> None:
         self.name = name
         self.cluster = cluster
         self.alive = True
@@ -45,9 +61,9 @@ class Node:
         """Bodies; False: the ledger has given their share away, since it took this node for dead."""
         self.begun = 0
         self.learned_here = 0
-        self.lease = Lease(DEVICE, "disk", 300.0, lambda: cluster.now, self.send)
+        self.lease = Lease(DEVICE, "disk", 300.0, Clock(cluster, rate), self.send)
         self.ticks = False
-        self.learner = Learner()
+        self.learner = Learner(cluster.epochs)
         self.learned = LearnedType("a type", self.lease, self.learner.progress)
 
     @property
@@ -115,17 +131,28 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, seed: int, *, losses: float, latency: float = 0.002, lateness: float = 1.0) -> None:
+    """drift: how much faster or slower than real time a clock may run."""
+
+    def __init__(
+        self, seed: int, *, losses: float, latency: float = 0.002, lateness: float = 1.0, drift: float = 0.0
+    ) -> None:
         self.random = random.Random(seed)
         self.now = 0.0
         self.losses = losses
         self.latency = latency
         self.lateness = lateness
+        self.drift = drift
+        self.epochs = Learner.EPOCHS
         self.ledger = Ledger()
+        self.clock = Clock(self, self.random_rate())
         self.nodes: dict[str, Node] = {}
         self.messages = 0
+        self._passed = 0
         self._numbers = itertools.count()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
+
+    def random_rate(self) -> float:
+        return self.random.uniform(1 - self.drift, 1 + self.drift)
 
     def after(self, seconds: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._events, (self.now + seconds, next(self._numbers), act))
@@ -143,7 +170,7 @@ class Cluster:
             self.after(delay, lambda late=late: arrive() if passes() or late else None)
 
     def hears(self, name, need):
-        self.tell(self.ledger.need(name, need, self.now))
+        self.tell(self.ledger.need(name, need, self.clock()))
 
     def tell(self, grants: Grants) -> None:
         for name, grant in grants:
@@ -156,8 +183,8 @@ class Cluster:
 
     # Faults
 
-    def join(self, name: str) -> Node:
-        node = self.nodes[name] = Node(self, name)
+    def join(self, name: str, rate: float | None = None) -> Node:
+        node = self.nodes[name] = Node(self, name, self.random_rate() if rate is None else rate)
         self.ledger.joined(name)
         return node
 
@@ -169,21 +196,24 @@ class Cluster:
 
     def remove(self, name: str) -> None:
         self.ledger.removed(name)
+        self.tick_at_end()
+
+    def tick_at_end(self) -> None:
         end = self.ledger.next_end()
         if end is not None:
-            self.after(max(end - self.now, 0.0), self.tick)
+            # No earlier than the clock shows it, whichever way that was rounded.
+            self.after(max((end - self.clock()) / self.clock.rate, 0.0) + 1e-6, self.tick)
 
     def tick(self) -> None:
         returning = self.returning()
-        grants = self.ledger.tick(self.now)
+        grants = self.ledger.tick(self.clock())
         left = self.returning()
         for name in returning - left:
             node = self.nodes[name]
             node.running = dict.fromkeys(node.running, False)
             node.is_replaced = True
         self.tell(grants)
-        if (end := self.ledger.next_end()) is not None:
-            self.after(max(end - self.now, 0.0), self.tick)
+        self.tick_at_end()
 
     def returning(self) -> set[str]:
         return {name for device in self.ledger.report() for name in device["returning"]}
@@ -205,10 +235,15 @@ class Cluster:
         for other in self.nodes.values():
             assert other is node or not any(other.running.values()), f"{node.name} does not learn alone"
 
+    def _step(self) -> None:
+        self._passed += 1
+        assert self._passed < MOST_EVENTS, f"{MOST_EVENTS} events, at {self.now}: {self.ledger.report()}"
+        self.now, _, act = heapq.heappop(self._events)
+        act()
+
     def run(self, until: float) -> None:
         while self._events and self._events[0][0] <= until:
-            self.now, _, act = heapq.heappop(self._events)
-            act()
+            self._step()
         self.now = max(self.now, until)
 
     def run_until_done(self, most: float) -> float:
@@ -217,8 +252,7 @@ class Cluster:
         while any(node.works and (node.waiting or node.running) for node in self.nodes.values()):
             if not self._events or self.now >= end:
                 break
-            self.now, _, act = heapq.heappop(self._events)
-            act()
+            self._step()
         else:
             return self.now
         raise AssertionError(f"tasks wait for ever: {self.ledger.report()}")

@@ -113,18 +113,23 @@ class LearnedType:
         self._feed()
 
     def _feed(self) -> None:
-        """No more than an epoch has, so that what comes after the last one waits for its share."""
+        """No more than an epoch has, so that what comes after the last one waits for its share; none when the lease has ended."""
         progress = self._progress()
         if progress.registry and not self.registry:
             self.registry = progress.registry
             self._lease.tell_news()
-        while not self.registry and self._waiting and self._under_way < max(progress.at_once, 1):
+        while (
+            not self.registry
+            and self._waiting
+            and self._under_way < max(progress.at_once, 1)
+            and self._lease.is_valid()
+        ):
             task = self._waiting.popleft()
             task.is_learning = True
             self._under_way += 1
             self.ready -= 1
             task.learn()
-        if self._under_way == 0 and self._turn is not None:
+        if self._under_way == 0 and self._turn is not None and (self.registry or not self._waiting):
             # It has learned, or has no more tasks: then another node has its turn.
             turn, self._turn = self._turn, None
             self._learns = False

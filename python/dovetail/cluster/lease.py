@@ -121,6 +121,10 @@ class Lease:
             self._send(self._last)
         return bool(self._waiting) or self._amount > 0 or not self._answered
 
+    def is_valid(self) -> bool:
+        """Whether tasks may begin with what was granted."""
+        return self._clock() < self._valid
+
     def stop(self) -> None:
         """The process ends: nothing more begins, and what its tasks do not use goes back."""
         self._waiting.clear()
@@ -129,7 +133,8 @@ class Lease:
 
     def is_cut_off(self) -> bool:
         """Whether tasks wait that must not begin, since the ledger has not answered in time; true once each time."""
-        cut_off = bool(self._waiting) and not self._answered and self._clock() >= self._first_sent + SECONDS
+        waits = bool(self._waiting) or any(there.ready for there in self.types.values())
+        cut_off = waits and not self._answered and self._clock() >= self._first_sent + SECONDS
         is_news = cut_off and not self._reported
         self._reported = self._reported or cut_off
         return is_news
@@ -137,9 +142,7 @@ class Lease:
     def _proceed(self, most: float) -> None:
         now = self._clock()
         begun = []
-        while (
-            now < self._valid and self._waiting and self._used + (share := self._waiting[0].take()) <= most + ROUNDING
-        ):
+        while self.is_valid() and self._waiting and self._used + (share := self._waiting[0].take()) <= most + ROUNDING:
             entry = self._waiting.popleft()
             entry.share = share
             entry.has_begun()
