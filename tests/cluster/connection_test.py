@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
+import threading
 from types import SimpleNamespace
 
 import dovetail as dt
 import pytest
+from dovetail.cluster.dispatcher import Dispatcher
 
 distributed = pytest.importorskip("distributed", reason="Dask distributed is not installed")
 
@@ -58,3 +61,55 @@ def test_calls_that_change_files_in_place_leave_no_mark_in_the_scheduler(local, 
             for i in range(20):
                 append(str(tmp_path / f"file{i}"))
         assert client.run_on_scheduler(marks) == before
+
+
+@pytest.fixture
+def silent():
+    """A dispatcher whose scheduler does not answer."""
+    loop = asyncio.new_event_loop()
+
+    async def never(function):
+        await asyncio.Event().wait()
+
+    client = SimpleNamespace(run_on_scheduler=never)
+    yield SimpleNamespace(_client=client, _loop=loop, _patience=1e6, _questions=set(), _end=asyncio.Event())
+    loop.close()
+
+
+@pytest.fixture
+def serving(silent):
+    thread = threading.Thread(target=silent._loop.run_forever)
+    thread.start()
+    yield silent
+    silent._loop.call_soon_threadsafe(silent._loop.stop)
+    thread.join()
+
+
+def test_a_scheduler_that_does_not_say_who_uses_devices_is_given_up(serving):
+    serving._patience = 0.01
+    with pytest.raises(TimeoutError, match=r"has not answered within 0\.01 s"):
+        Dispatcher.devices(serving)
+
+
+def test_who_asks_for_devices_while_the_program_leaves_is_told(serving, until):
+    errors = []
+
+    def ask():
+        with pytest.raises(ConnectionError, match="has left the cluster") as error:
+            Dispatcher.devices(serving)
+        errors.append(error.value)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    until(lambda: serving._questions)
+    serving._loop.call_soon_threadsafe(Dispatcher._drop_questions, serving)
+    asking.join()
+    serving._end.set()
+    ask()
+    assert len(errors) == 2
+
+
+def test_who_asks_for_devices_after_the_program_has_left_is_told(silent):
+    silent._loop.close()
+    with pytest.raises(ConnectionError, match="has left the cluster"):
+        Dispatcher.devices(silent)

@@ -70,7 +70,8 @@ class Cluster:
 
         `name`; `device`, by which the cluster tells it from others of that name; `mb_per_second`, as the last node that asked knows it; `nodes`: what
         each worker process may use of it, in MB/s, by address; `waiting`: those who wait for more, the next one first; `returning`: MB/s of workers
-        that have gone, whose leases have not ended. Raises `RuntimeError` unless the cluster has been started, and `OSError` if it does not answer.
+        that have gone, whose leases have not ended. Raises `RuntimeError` unless the cluster has been started, and `OSError` if it does not answer
+        within the `timeout` of the cluster, or the program leaves meanwhile.
         """
         dispatcher = self._dispatcher
         if dispatcher is None:

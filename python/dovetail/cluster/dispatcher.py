@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import concurrent.futures
 import contextlib
 import heapq
 import threading
@@ -29,6 +30,7 @@ _INTERVAL = 0.5
 _START = 10.0
 # Seconds that a node has to forget the program when it leaves.
 _FAREWELL = 2.0
+_LEFT = "the program has left the cluster"
 
 
 class Dispatcher:
@@ -60,6 +62,7 @@ class Dispatcher:
         self._accounted_under_way = 0
         self._restricted: dict[Any, list[str]] = {}  # futures of Dask, and the only workers that may run them
         self._marks = Marks()
+        self._questions: set[asyncio.Future[Any]] = set()  # to the scheduler
         self._end: asyncio.Event | None = None
         started: list[BaseException | None] = []
         ready = threading.Event()
@@ -84,13 +87,32 @@ class Dispatcher:
             job.fail(_gone(job, lost))
 
     def devices(self) -> list[dict[str, Any]]:
-        """Waits for the scheduler's answer. For any thread but the dispatcher's."""
+        """Waits for the scheduler's answer. For any thread but the dispatcher's. Raises `OSError` if there is none."""
         from .ledger_plugin import report
 
         async def ask() -> list[dict[str, Any]]:
-            return list(await self._client.run_on_scheduler(report))
+            if self._end is None or self._end.is_set():
+                raise ConnectionError(_LEFT)
+            question = asyncio.ensure_future(self._client.run_on_scheduler(report))
+            self._questions.add(question)
+            try:
+                return list(await question)
+            finally:
+                self._questions.discard(question)
 
-        return asyncio.run_coroutine_threadsafe(ask(), self._loop).result()
+        coroutine = ask()
+        try:
+            answer = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError as error:
+            coroutine.close()
+            raise ConnectionError(_LEFT) from error
+        try:
+            return answer.result(self._patience)
+        except concurrent.futures.CancelledError:
+            raise ConnectionError(_LEFT) from None
+        except concurrent.futures.TimeoutError:
+            answer.cancel()
+            raise TimeoutError(f"the scheduler of the cluster has not answered within {self._patience:g} s") from None
 
     def close(self) -> None:
         """Drops what has not ended, and waits until the scheduler has been told."""
@@ -118,8 +140,9 @@ class Dispatcher:
         watch = asyncio.ensure_future(self._watch())
         await self._end.wait()
         watch.cancel()
+        self._drop_questions()
         nodes = [node for node in self._nodes.values() if not node.is_dead]
-        self._lose(ConnectionError("the program has left the cluster"))
+        self._lose(ConnectionError(_LEFT))
         # A node that has just died does not answer, and Dask tries to reach it for half a minute.
         left = (asyncio.wait_for(node.leave(), _FAREWELL) for node in nodes)
         await asyncio.gather(*left, return_exceptions=True)
@@ -193,6 +216,10 @@ class Dispatcher:
                     f"the worker {without[0]} has no agent of Dovetail ({answers[without[0]]}): its log says why it could not start one"
                 )
             await asyncio.sleep(_INTERVAL / 10)
+
+    def _drop_questions(self) -> None:
+        for question in list(self._questions):
+            question.cancel()
 
     def _stop(self) -> None:
         if self._end is not None:
