@@ -46,6 +46,7 @@ class Calls:
 
     def __init__(self, of_worker):
         self._devices = of_worker
+        self.device = "disk"
         self.began = []
         self.claims = {}
 
@@ -56,7 +57,7 @@ class Calls:
             self.began.append((name, error, mb_per_second))
 
         claim = self.claims[name] = devices.Claim(begin)
-        self._devices.claim("disk", storage_bw, "label", claim)
+        self._devices.claim(self.device, storage_bw, "label", claim)
 
     async def until(self, count):
         while len(self.began) < count:
@@ -141,3 +142,28 @@ def test_a_call_that_cannot_begin_gives_its_share_back_and_the_others_begin(capl
     assert [record.getMessage() for record in caplog.records] == [
         "a task that has its share of a device could not begin"
     ] * 4
+
+
+def test_a_call_on_a_device_that_cannot_be_used_fails_and_does_not_wait(monkeypatch):
+    def find(name):
+        if name == "nosuch":
+            raise ValueError(name)
+        return devices.Device(name, name, 0.0, True)
+
+    async def program():
+        calls = Calls(devices.of(Worker()))
+        calls.add("no bandwidth")
+        await calls.until(1)
+        calls.add("no bandwidth either")
+        await calls.until(2)
+        calls.device = "nosuch"
+        calls.add("unknown")
+        await calls.until(3)
+        return [(name, type(error)) for name, error, _ in calls.began]
+
+    monkeypatch.setattr(devices, "find", find)
+    assert asyncio.run(program()) == [
+        ("no bandwidth", ZeroDivisionError),
+        ("no bandwidth either", ZeroDivisionError),
+        ("unknown", ValueError),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -184,6 +185,44 @@ def test_calls_that_wait_for_a_share_leave_their_slots_when_their_driver_goes(no
         (tmp_path / "open").touch()
     with dt.Cluster(nodes) as cluster:
         until(lambda: not cluster.devices()[0]["nodes"])
+
+
+def test_a_message_that_fails_does_not_keep_leases_from_returning(caplog):
+    """Of a scheduler whose stream to one worker is broken."""
+    pytest.importorskip("distributed", reason="Dask distributed is not installed")
+    from dovetail.cluster.ledger import Need
+    from dovetail.cluster.ledger_plugin import LedgerPlugin
+
+    sent = []
+
+    async def program():
+        broken = True
+
+        def send(worker, message):
+            if broken and worker == "waits":
+                raise OSError("broken")
+            sent.append((worker, message["grant"][2]))
+
+        workers = {name: SimpleNamespace(server_id=f"id of {name}") for name in ("first", "second", "waits")}
+        scheduler = SimpleNamespace(workers=workers, stream_handlers={}, worker_send=send)
+        plugin = LedgerPlugin()
+        plugin.start(scheduler)
+        for device, holder in (("disk", "first"), ("tape", "second")):
+            for name in (holder, "waits"):
+                plugin._need(name, f"id of {name}", [*Need(device, 1, 0.0, 1.0, 1.0, device, 100.0)])
+        # Both are removed, and the first lease has ended.
+        plugin.remove_worker(scheduler, "first")
+        plugin._ledger.tick = lambda now: plugin._ledger.__class__.tick(plugin._ledger, plugin._ledger.next_end())
+        plugin.remove_worker(scheduler, "second")
+        for left in (1, 0):
+            plugin._timer.cancel()
+            plugin._tick()
+            assert (plugin._timer is not None) == bool(left)
+            broken = False
+
+    asyncio.run(program())
+    assert ("waits", 1.0) in sent
+    assert "could not be given to the others" in caplog.text
 
 
 # Which devices are the same. Needs no Dask.

@@ -184,30 +184,39 @@ class Devices:
             found = self._found[device] = self._loop.run_in_executor(None, find, device)
 
         def known(found: asyncio.Future[Device]) -> None:
-            if (error := found.exception()) is not None:
+            try:
+                entered = self._entry(found.result(), storage_bw, label, claim)
+            except Exception as error:
                 self._found.pop(device, None)  # it may come to be
                 claim.go(error)
             else:
-                self._enter(found.result(), storage_bw, label, claim)
+                self._enter(claim, entered)
 
         if found.done():
             known(found)
         else:
             found.add_done_callback(known)
 
-    def _enter(self, device: Device, storage_bw: float | str, label: str, claim: Claim) -> None:
+    def _entry(
+        self, device: Device, storage_bw: float | str, label: str, claim: Claim
+    ) -> tuple[Lease | LearnedType, Entry] | None:
+        """None: the ledger has nothing to say about it."""
         number, bounds = fixed(storage_bw), automatic(storage_bw)
         if number is not None:
-            share = min(1.0, number / device.bandwidth)
-            claim.enter(self._lease(device), Entry(claim.begin, share))
-        elif bounds is not None and device.shared:
+            return self._lease(device), Entry(claim.begin, min(1.0, number / device.bandwidth))
+        if bounds is not None and device.shared:
             of_type = self._type(device, label, bounds)
             # What has its share from the ledger takes as little in this process as lets all executors run.
             least = device.bandwidth / _EXECUTORS
-            claim.enter(of_type, Task(of_type, lambda: claim.begin(None, least), claim.begin))
-        else:
+            return of_type, Task(of_type, lambda: claim.begin(None, least), claim.begin)
+        return None
+
+    def _enter(self, claim: Claim, entered: tuple[Lease | LearnedType, Entry] | None) -> None:
+        if entered is None:
             claim.go()
-        self._tick_later()
+        else:
+            claim.enter(*entered)
+            self._tick_later()
 
     def _type(self, device: Device, label: str, bounds: tuple[float, ...]) -> LearnedType:
         lease = self._lease(device)

@@ -76,8 +76,13 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
 
     def _tick(self) -> None:
         self._timer = None
-        self._tell(self._ledger.tick(time.monotonic()))
-        self._tick_later()
+        try:
+            self._tell(self._ledger.tick(time.monotonic()))
+        except Exception:
+            # Who was not told asks again.
+            logger.exception("the shares of a node that has gone could not be given to the others")
+        finally:
+            self._tick_later()
 
 
 def report(dask_scheduler: Any) -> list[dict[str, Any]]:
