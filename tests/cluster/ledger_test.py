@@ -6,7 +6,7 @@ import itertools
 import os
 
 import pytest
-from dovetail.cluster.learning import choose
+from dovetail.cluster.learning import LearnedType, choose
 from dovetail.cluster.ledger import SECONDS, Learned, Ledger, Need
 from simulated_cluster import DEVICE, Cluster, Learner
 
@@ -127,6 +127,49 @@ def test_one_node_learns_alone_and_all_use_what_it_has_found():
     late.spawn_auto(0.1)
     cluster.run_until_done(1000.0)
     assert late.begun == 1 and not late.learned_here
+
+
+def test_types_and_devices_that_nobody_uses_are_forgotten():
+    cluster = Cluster(1, losses=0.0)
+    node = cluster.join("node")
+    needs = []
+    send = node.lease._send
+    node.lease._send = lambda need: (needs.append(need), send(need))
+    labels = 500
+    for number in range(labels):
+        node.learned = LearnedType(f"label {number}", node.lease, node.learner.progress)
+        node.spawn_auto(0.001)
+        cluster.run(cluster.now + 0.05)
+    cluster.run(cluster.now + 5.0)
+    assert node.begun == labels and not node.lease.types
+    assert sum(len(need.types) for need in needs) < 4 * labels
+    assert max(len(need.types) for need in needs) < 10
+    cluster.kill("node")
+    cluster.run(cluster.now + 5.0)
+    assert cluster.ledger.report()[0]["nodes"] == {}  # it keeps what was learned
+    other = Ledger()
+    other.joined("node")
+    other.need("node", Need(DEVICE, 1, 0.0, 1.0, 1.0, "disk", 100.0), 0.0)
+    other.removed("node")
+    assert other.report()
+    other.tick(SECONDS + 1.0)
+    assert not other.report()
+
+
+def test_a_type_that_is_forgotten_learns_no_more_when_the_ledger_knows_it():
+    cluster = Cluster(1, losses=0.0)
+    node = cluster.join("node")
+    for _ in range(10):
+        node.spawn_auto(0.1)
+    cluster.run_until_done(10.0)
+    cluster.run(20.0)
+    assert not node.lease.types
+    learned = node.learned_here
+    node.learned = LearnedType("a type", node.lease, Learner().progress)
+    for _ in range(4):
+        node.spawn_auto(0.1)
+    cluster.run_until_done(10.0)
+    assert node.begun == 14 and node.learned_here == learned == sum(Learner.EPOCHS)
 
 
 def test_another_node_learns_when_the_first_has_no_more_tasks_or_dies():

@@ -22,6 +22,8 @@ NEED = "dovetail-need"
 GRANT = "dovetail-grant"
 """Messages between the agents and the ledger in the scheduler, in the streams that Dask has open."""
 _TICK = 0.25
+# By which programs call devices, such as paths.
+_MOST_NAMES = 1024
 # Of I/O tasks, in each process.
 _EXECUTORS = 64
 
@@ -173,7 +175,6 @@ class Devices:
         self._loop = asyncio.get_running_loop()
         self._found: dict[str, asyncio.Future[Device]] = {}
         self._leases: dict[str, Lease] = {}
-        self._types: dict[tuple[str, str], LearnedType] = {}
         self._timer: asyncio.TimerHandle | None = None
         worker.stream_handlers[GRANT] = self._granted
 
@@ -182,6 +183,8 @@ class Devices:
         found = self._found.get(device)
         if found is None:
             found = self._found[device] = self._loop.run_in_executor(None, find, device)
+            if len(self._found) > _MOST_NAMES:
+                del self._found[next(iter(self._found))]
 
         def known(found: asyncio.Future[Device]) -> None:
             try:
@@ -221,10 +224,9 @@ class Devices:
     def _type(self, device: Device, label: str, bounds: tuple[float, ...]) -> LearnedType:
         lease = self._lease(device)
         key = f"{label} {bounds}"
-        found = self._types.get((device.key, key))
-        if found is None:
+        found = lease.types.get(key)
+        if not isinstance(found, LearnedType):
             found = LearnedType(key, lease, lambda: progress(device.name, label, bounds))
-            self._types[device.key, key] = found
         return found
 
     def stop(self) -> None:

@@ -43,17 +43,28 @@ class LearnedType:
         self.registry: tuple[Learned, ...] = ()
         self.ready = 0
         """Tasks that wait in this node."""
+        self._tasks = 0  # that have entered and are not over
         self._lease = lease
         self._progress = progress
         self._others = 0  # that wait in other nodes
         self._waiting: collections.deque[Task] = collections.deque()
         self._turn: Entry | None = None  # to have the device alone
         self._was_told = False  # what the cluster knows
+        self._is_known = False  # to the ledger: its registry
         self._learns = False
         self._under_way = 0  # that began to learn
-        lease.types[key] = self
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self.registry) and not self._is_known
+
+    @property
+    def is_idle(self) -> bool:
+        return self._tasks == 0 and self._turn is None and not self.has_news
 
     def enter(self, task: Task) -> None:
+        self._lease.types[self.key] = self  # the lease drops it while it is idle
+        self._tasks += 1
         self.ready += 1
         self._waiting.append(task)
         self.proceed()
@@ -61,16 +72,19 @@ class LearnedType:
     def withdraw(self, task: Task) -> bool:
         if task in self._waiting:
             self._waiting.remove(task)
+            self._tasks -= 1
             self.ready -= 1
             self.proceed()
             return True
         if task.is_learning or not self._lease.withdraw(task):
             return False
+        self._tasks -= 1
         self.ready -= 1
         return True
 
     def leave(self, task: Task) -> None:
         """It is over."""
+        self._tasks -= 1
         if task.is_learning:
             self._under_way -= 1
             self.proceed()
@@ -82,6 +96,7 @@ class LearnedType:
         self.registry = self.registry or registry
         self._others = others
         self._was_told = True
+        self._is_known = self._is_known or bool(registry)
 
     def began(self, task: Task) -> None:
         self.ready -= 1

@@ -20,6 +20,14 @@ class LearnedType(Protocol):
     ready: int
     registry: tuple[Learned, ...]
 
+    @property
+    def has_news(self) -> bool:
+        """It has found something that the ledger has not confirmed."""
+
+    @property
+    def is_idle(self) -> bool:
+        """No task needs it, and the ledger has what it has found."""
+
     def told(self, registry: tuple[Learned, ...], others: int) -> None:
         """What the ledger knows of it."""
 
@@ -114,6 +122,9 @@ class Lease:
 
     def tick(self) -> bool:
         """Sends what is due. Whether there will be more: else it need not be called again before the next `enter`."""
+        # Programs may make a label for each task.
+        for key in [key for key, there in self.types.items() if there.is_idle]:
+            del self.types[key]
         self._proceed(min(self._amount, self._fair))
         now = self._clock()
         if not self._answered and now >= self._last_sent + _RETRY:
@@ -166,7 +177,7 @@ class Lease:
         types = tuple(
             OfType(key, there.ready, there.registry)
             for key, there in self.types.items()
-            if there.ready or self._has_news
+            if there.ready or there.has_news
         )
         self._last = Need(self.device, self._last.number + 1, keeps, step, wants, self.name, self.bandwidth, types)
         self._answered = False

@@ -147,6 +147,7 @@ class Ledger:
             if account is not None and account.amount > 0:
                 device.ending[node] = account.amount, account.heard + SECONDS + MARGIN
                 had.append((device.name, account.amount * device.bandwidth))
+        self._forget_devices()
         return had
 
     def need(self, node: str, need: Need, now: float) -> Grants:
@@ -177,7 +178,14 @@ class Ledger:
                 del device.ending[node]
             if ended:
                 grants += self._grants(name, device)
+        self._forget_devices()
         return grants
+
+    def _forget_devices(self) -> None:
+        """Those of hosts that have gone."""
+        self._devices = {
+            name: device for name, device in self._devices.items() if device.accounts or device.ending or device.learned
+        }
 
     def next_end(self) -> float | None:
         """When `tick` has something to do."""
