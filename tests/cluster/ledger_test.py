@@ -172,6 +172,22 @@ def test_a_type_that_is_forgotten_learns_no_more_when_the_ledger_knows_it():
     assert node.begun == 14 and node.learned_here == learned == sum(Learner.EPOCHS)
 
 
+def test_what_was_found_while_the_scheduler_did_not_answer_is_told_later():
+    cluster = Cluster(1, losses=0.0)
+    first, second = cluster.join("first"), cluster.join("second")
+    for _ in range(sum(Learner.EPOCHS)):
+        first.spawn_auto(1.0)
+    cluster.run(1.0)
+    first.reachable = False
+    cluster.run(4.5)
+    assert first.learned.registry and not first.running
+    first.reachable = True
+    cluster.run(10.0)
+    second.spawn_auto(0.1)
+    cluster.run_until_done(10.0)
+    assert not second.learned_here
+
+
 def test_another_node_learns_when_the_first_has_no_more_tasks_or_dies():
     cluster = Cluster(1, losses=0.0)
     few, dies, last = (cluster.join(name) for name in ("few", "dies", "last"))

@@ -225,6 +225,70 @@ def test_a_message_that_fails_does_not_keep_leases_from_returning(caplog):
     assert "could not be given to the others" in caplog.text
 
 
+def test_a_node_of_another_version_is_told_of_once_and_what_is_new_is_passed_over(caplog):
+    pytest.importorskip("distributed", reason="Dask distributed is not installed")
+    from dovetail.cluster.ledger import Need
+    from dovetail.cluster.ledger_plugin import LedgerPlugin
+
+    sent = []
+    scheduler = SimpleNamespace(
+        workers={name: SimpleNamespace(server_id=name) for name in ("same", "other")},
+        stream_handlers={},
+        worker_send=lambda worker, message: sent.append(worker),
+    )
+    plugin = LedgerPlugin()
+    plugin.start(scheduler)
+    need = [*Need("disk", 1, 0.0, 1.0, 1.0, "disk", 100.0)]
+    for _ in range(3):
+        plugin._need("other", "other", [*need[:-1], "new", ()])
+    plugin._need("same", "same", need, new=1)
+    assert sent == ["same"]
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith("node other: what it says of a device is not understood: install")
+
+
+def test_a_scheduler_that_closes_waits_for_no_lease():
+    pytest.importorskip("distributed", reason="Dask distributed is not installed")
+    from dovetail.cluster.ledger import Need
+    from dovetail.cluster.ledger_plugin import LedgerPlugin
+
+    async def program():
+        workers = {"node": SimpleNamespace(server_id="node")}
+        scheduler = SimpleNamespace(workers=workers, stream_handlers={}, worker_send=lambda *_: None)
+        plugin = LedgerPlugin()
+        plugin.start(scheduler)
+        await plugin.close()
+        plugin._need("node", "node", [*Need("disk", 1, 0.0, 1.0, 1.0, "disk", 100.0)])
+        plugin.remove_worker(scheduler, "node")
+        assert not plugin._timer.cancelled()
+        await plugin.close()
+        assert plugin._timer.cancelled()
+
+    asyncio.run(program())
+
+
+def test_a_program_does_not_use_a_ledger_of_another_version():
+    pytest.importorskip("distributed", reason="Dask distributed is not installed")
+
+    async def register_plugin(plugin, name):
+        plugins[name] = plugin
+
+    async def run_on_scheduler(function):
+        return function(SimpleNamespace(plugins=plugins))
+
+    plugins = {}
+    client = SimpleNamespace(register_plugin=register_plugin, run_on_scheduler=run_on_scheduler)
+    asyncio.run(Dispatcher._keep_ledger(SimpleNamespace(_client=client)))
+    for other in (SimpleNamespace(protocol=-1), SimpleNamespace()):
+
+        async def registered_before(plugin, name, other=other):
+            plugins[name] = other
+
+        client.register_plugin = registered_before
+        with pytest.raises(RuntimeError, match=r"by protocol (-1|None), and this program needs \d+: install the same"):
+            asyncio.run(Dispatcher._keep_ledger(SimpleNamespace(_client=client)))
+
+
 # Which devices are the same. Needs no Dask.
 
 

@@ -174,10 +174,12 @@ class Dispatcher:
 
     async def _keep_ledger(self) -> None:
         """In the scheduler, before there are agents, who ask it."""
-        from .ledger_plugin import NAME, LedgerPlugin
+        from .ledger import PROTOCOL
+        from .ledger_plugin import NAME, LedgerPlugin, protocol
 
         try:
             await self._client.register_plugin(LedgerPlugin(), name=NAME)
+            there = await self._client.run_on_scheduler(protocol)
         except OSError:
             raise
         except Exception as error:
@@ -185,6 +187,11 @@ class Dispatcher:
                 f"the scheduler cannot keep the account of devices that nodes share ({type(error).__name__}: {error}): Dovetail must be installed where "
                 "the scheduler runs, in the same version, and `distributed.scheduler.pickle` must not be off"
             ) from error
+        if there != PROTOCOL:
+            raise RuntimeError(
+                f"the scheduler keeps the account of devices that nodes share by protocol {there}, and this program needs {PROTOCOL}: install the same "
+                "version of Dovetail for both, and start the scheduler again"
+            )
 
     async def _start_agents(self) -> None:
         """On all workers that there are; those that come later start theirs before they run anything."""

@@ -16,6 +16,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+PROTOCOL = 1
+"""Of the messages: programs whose numbers differ do not understand each other."""
 SECONDS = 3.0
 """A node that has had no answer for so long begins no more tasks on the device."""
 MARGIN = 0.5

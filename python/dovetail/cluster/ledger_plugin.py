@@ -10,7 +10,7 @@ from distributed import SchedulerPlugin
 
 from ..logger import logger
 from .devices import GRANT, NEED, types_of
-from .ledger import Grants, Ledger, Need
+from .ledger import PROTOCOL, Grants, Ledger, Need
 
 NAME = "dovetail-ledger"
 
@@ -20,6 +20,7 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
 
     idempotent = True
     name = NAME
+    protocol = PROTOCOL
 
     def start(self, scheduler: Any) -> None:
         self._scheduler = scheduler
@@ -27,6 +28,7 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
         # The name of each worker process by its address, and the other way round.
         self._nodes: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
+        self._misunderstood: set[str] = set()  # workers that speak otherwise
         self._timer: asyncio.TimerHandle | None = None
         for address in scheduler.workers:
             self.add_worker(scheduler, address)
@@ -42,6 +44,7 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
         if node is None:
             return
         del self._addresses[node]
+        self._misunderstood.discard(worker)
         for device, mb_per_second in self._ledger.removed(node):
             logger.warning(
                 "node %s has gone: its %g MB/s of device '%s' return when its lease has ended",
@@ -51,6 +54,10 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
             )
         self._tick_later()
 
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
     def report(self) -> list[dict[str, Any]]:
         devices = self._ledger.report()
         for device in devices:
@@ -59,11 +66,16 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
             device["returning"] = sum(device["returning"].values())
         return devices
 
-    def _need(self, worker: str, node: str, need: list[Any]) -> None:
+    def _need(self, worker: str, node: str, need: list[Any], **_: Any) -> None:
         try:
             self._tell(self._ledger.need(node, Need(*need)._replace(types=types_of(need[-1])), time.monotonic()))
         except Exception:
-            logger.exception("node %s: what it says of a device is not understood", worker)
+            if worker not in self._misunderstood:  # it says it again and again
+                self._misunderstood.add(worker)
+                logger.exception(
+                    "node %s: what it says of a device is not understood: install the version of Dovetail there that the scheduler has",
+                    worker,
+                )
 
     def _tell(self, grants: Grants) -> None:
         for node, grant in grants:
@@ -89,3 +101,8 @@ def report(dask_scheduler: Any) -> list[dict[str, Any]]:
     """What a driver has Dask call in the scheduler."""
     devices: list[dict[str, Any]] = dask_scheduler.plugins[NAME].report()
     return devices
+
+
+def protocol(dask_scheduler: Any) -> int | None:
+    """What a driver has Dask call in the scheduler: that of the ledger that is kept."""
+    return getattr(dask_scheduler.plugins[NAME], "protocol", None)
