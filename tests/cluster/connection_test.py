@@ -81,6 +81,14 @@ def serving(silent):
     thread = threading.Thread(target=silent._loop.run_forever)
     thread.start()
     yield silent
+
+    async def end():
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    asyncio.run_coroutine_threadsafe(end(), silent._loop).result()
     silent._loop.call_soon_threadsafe(silent._loop.stop)
     thread.join()
 

@@ -65,6 +65,10 @@ class Calls:
         return [name for name, _, _ in self.began]
 
 
+def told(caplog):
+    return [record.getMessage() for record in caplog.records if record.name == "dovetail"]
+
+
 @pytest.fixture(autouse=True)
 def disk(monkeypatch):
     monkeypatch.setattr(devices, "find", lambda name: devices.Device(f"device {name}", name, 100.0, True))
@@ -117,8 +121,7 @@ def test_what_another_version_grants_is_logged_and_ends_no_worker(caplog):
 
     with caplog.at_level(logging.ERROR, "dovetail"):
         asyncio.run(program())
-    told = [record.getMessage() for record in caplog.records]
-    assert told == ["node tcp://node: what the scheduler grants is not understood"] * 3
+    assert told(caplog) == ["node tcp://node: what the scheduler grants is not understood"] * 3
 
 
 def test_a_call_that_cannot_begin_gives_its_share_back_and_the_others_begin(caplog):
@@ -139,9 +142,7 @@ def test_a_call_that_cannot_begin_gives_its_share_back_and_the_others_begin(capl
 
     with caplog.at_level(logging.ERROR, "dovetail"):
         asyncio.run(program())
-    assert [record.getMessage() for record in caplog.records] == [
-        "a task that has its share of a device could not begin"
-    ] * 4
+    assert told(caplog) == ["a task that has its share of a device could not begin"] * 4
 
 
 def test_a_call_on_a_device_that_cannot_be_used_fails_and_does_not_wait(monkeypatch):
