@@ -84,3 +84,10 @@ class RmaError(RuntimeError):
 
 
 _core.set_failure_classes(TaskFailed, TaskCancelled, Stuck, MpiError, RmaError)
+
+
+def beginning_of(error: BaseException) -> BaseException:
+    """What the body of the task that failed first raised, or what is nearest to it; of an error that is no failure of a task, itself."""
+    while isinstance(error, TaskFailed) and error.__cause__ is not None:
+        error = error.__cause__
+    return error

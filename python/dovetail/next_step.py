@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import errno
 
-from .errors import Stuck, TaskCancelled, TaskFailed, TimeLimitExceeded
+from .errors import Stuck, TaskCancelled, TaskFailed, TimeLimitExceeded, beginning_of
 
 
 def next_step(error: BaseException) -> str:
     """One sentence."""
-    cause: BaseException = error
-    while isinstance(cause, TaskFailed) and cause.__cause__ is not None:
-        cause = cause.__cause__
+    cause = beginning_of(error)
     name = error.origin if isinstance(error, TaskFailed) else ""
     if isinstance(cause, TimeLimitExceeded):
         return f"give task '{name}' a longer time_limit=, or have it do less in one call"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import sys
 
-from .errors import TaskFailed
+from .errors import TaskFailed, beginning_of
 
 # A full disk fails every task that writes to it. What the first ones say, the others would only repeat.
 _WHOLE = 2
@@ -13,9 +13,7 @@ _WHOLE = 2
 
 def _kind(error: BaseException) -> tuple[str, str]:
     """The task and the exception that a failure began with; of the system's errors also which one it is, since another one has another remedy."""
-    cause = error
-    while isinstance(cause, TaskFailed) and cause.__cause__ is not None:
-        cause = cause.__cause__
+    cause = beginning_of(error)
     name = type(cause).__name__
     if isinstance(cause, OSError) and cause.errno is not None:
         name += f" (errno {cause.errno})"

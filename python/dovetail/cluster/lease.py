@@ -82,13 +82,13 @@ class Lease:
     def enter(self, entry: Entry) -> None:
         """Its task may begin, perhaps at once, when there is room for its share, above 0 and at most 1. `leave` gives that back."""
         self._waiting.append(entry)
-        self._proceed(min(self._amount, self._fair))
+        self._proceed()
 
     def leave(self, entry: Entry) -> None:
         """A task that has begun is over."""
         self._inside -= 1
         self._used = self._used - entry.share if self._inside else 0.0
-        self._proceed(min(self._amount, self._fair))
+        self._proceed()
 
     def withdraw(self, entry: Entry) -> bool:
         """Whether it had not begun: it never will."""
@@ -96,7 +96,7 @@ class Lease:
             self._waiting.remove(entry)
         except ValueError:
             return False
-        self._proceed(min(self._amount, self._fair))
+        self._proceed()
         return True
 
     def granted(self, grant: Grant) -> None:
@@ -111,21 +111,21 @@ class Lease:
         told = [(self.types[known.type], known) for known in grant.types if known.type in self.types]
         for there, known in told:
             there.told(known.registry, known.ready)
-        self._proceed(self._amount if raised else min(self._amount, self._fair))
+        self._proceed(may_use_all=raised)
         for there, _ in told:
             there.proceed()
 
     def tell_news(self) -> None:
         """The ledger is to be told what was learned, or asked what is known of the types."""
         self._has_news = True
-        self._proceed(min(self._amount, self._fair))
+        self._proceed()
 
     def tick(self) -> bool:
         """Sends what is due. Whether there will be more: else it need not be called again before the next `enter`."""
         # Programs may make a label for each task.
         for key in [key for key, there in self.types.items() if there.is_idle]:
             del self.types[key]
-        self._proceed(min(self._amount, self._fair))
+        self._proceed()
         now = self._clock()
         if not self._answered and now >= self._last_sent + _RETRY:
             self._last_sent = now
@@ -150,8 +150,9 @@ class Lease:
         self._reported = self._reported or cut_off
         return is_news
 
-    def _proceed(self, most: float) -> None:
+    def _proceed(self, may_use_all: bool = False) -> None:
         now = self._clock()
+        most = self._amount if may_use_all else min(self._amount, self._fair)
         begun = []
         while self.is_valid() and self._waiting and self._used + (share := self._waiting[0].take()) <= most + ROUNDING:
             entry = self._waiting.popleft()
