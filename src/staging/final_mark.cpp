@@ -1,5 +1,6 @@
 #include "staging/final_mark.hpp"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -118,6 +119,10 @@ FileFailure read_tiers(const MarkedFile& file, std::vector<NamedTier>& tiers) {
 }
 
 }  // namespace
+
+base::Descriptor open_to_read_marks(const std::string& path) {
+  return base::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
 
 TierName tier_here(const std::string& path) {
   TierName tier{.host = "localhost", .path = path};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "staging/file_calls.hpp"
 #include "staging/file_failure.hpp"
 #include "staging/generation.hpp"
@@ -27,6 +28,9 @@ struct MarkedFile {
   int descriptor = -1;
   const std::string& path;
 };
+
+/// To read it and its marks; a path that has become one of a pipe or a terminal does no harm. Less than 0, and `errno`: it cannot be opened.
+base::Descriptor open_to_read_marks(const std::string& path);
 
 /// A tier that may hold acknowledged bytes of the file that are not in it yet.
 struct StagedTier {

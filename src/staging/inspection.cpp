@@ -31,7 +31,7 @@ void count(const std::vector<FoundSegment>& found, const Replay& replayed, Inspe
 }
 
 void look_at_final(FileCalls& calls, const Placement& placement, Inspection& result) {
-  const base::Descriptor file(::open(placement.final_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const base::Descriptor file = open_to_read_marks(placement.final_path);
   FileFailure failure;
   if (file.get() < 0 || identity_of(file.get(), placement.final_path, failure) != placement.final_file) {
     return;  // it is gone

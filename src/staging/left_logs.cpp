@@ -1,6 +1,5 @@
 #include "staging/left_logs.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,7 +92,7 @@ std::vector<LeftLog> find_left_logs(const std::string& folder, FileFailure& fail
 
 FileFailure objection_to_half_ended(const std::vector<LeftLog>& logs, const std::string& final_path,
                                     std::uint64_t own_job, FileCalls& calls) {
-  const base::Descriptor file(::open(final_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const base::Descriptor file = open_to_read_marks(final_path);
   const FinalMark mark =
       file.get() < 0 ? FinalMark{} : read_generation({.calls = calls, .descriptor = file.get(), .path = final_path});
   std::vector<Generation> ended;
@@ -124,7 +123,7 @@ FileFailure objection_to_half_ended(const std::vector<LeftLog>& logs, const std:
 LeftContents read_left_logs(const std::vector<LeftLog>& logs, const std::string& final_path, LeftShare share,
                             FileCalls& calls) {
   LeftContents result;
-  const base::Descriptor file(::open(final_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const base::Descriptor file = open_to_read_marks(final_path);
   if (file.get() < 0) {
     result.failure = {.error = errno, .operation = "open", .path = final_path};
     return result;

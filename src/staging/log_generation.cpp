@@ -133,7 +133,7 @@ TakenGeneration take_generation(const std::string& final_path, const std::string
 
 std::vector<StagedTier> staged_elsewhere(const std::string& final_path, const std::string& tier, std::uint64_t job,
                                          FileCalls& calls) {
-  const base::Descriptor file(::open(final_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const base::Descriptor file = open_to_read_marks(final_path);
   if (file.get() < 0) {
     return {};
   }

@@ -81,8 +81,14 @@ void forget_log(FileCalls& calls, const std::string& folder, const std::optional
 
 }  // namespace
 
-OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls) {
+OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls, std::optional<LogIdentity> log) {
   OpenedFolder taken = open_log_folder(calls, folder, false);
+  if (log) {  // Also if it is busy: with another log then.
+    const FoundPlacement found = read_placement(folder);
+    if (!found.failure && (!found.placement || found.placement->log != *log)) {
+      taken.failure = {.error = ENOENT, .operation = "find the log in", .path = folder};
+    }
+  }
   // A user may have named another folder.
   if (!taken.failure && is_name_of_log(folder)) {
     taken.failure = mark_closed(calls, taken.folder);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,9 @@ Recovery recover(const std::string& folder, const TierSettings& settings = {});
 /// The same of a folder that `take_to_recover` has locked. It needs no other lock than that.
 Recovery recover(OpenedFolder taken, const TierSettings& settings);
 /// Locks a folder whose process has ended (`EBUSY`: it has not), and marks it if its name is that of a log: whoever looks for what others have left waits for the recovery.
-OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls);
+/// `log`: a folder that holds another log, or none, is left as it is (`ENOENT`).
+OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls,
+                             std::optional<LogIdentity> log = std::nullopt);
 
 /// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, nothing of the log comes back: whoever
 /// opens the folder next finishes it. Blocks. From any thread. @throws std::bad_alloc

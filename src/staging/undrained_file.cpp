@@ -62,7 +62,7 @@ UndrainedFile::UndrainedFile(base::Descriptor final_file, const std::string& fin
 
 UndrainedFile::Opened UndrainedFile::open(const std::vector<LeftLog>& logs, std::span<const LeftIndex> parts,
                                           const std::string& final_path, FileCalls& calls) {
-  base::Descriptor file(::open(final_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  base::Descriptor file = open_to_read_marks(final_path);
   if (file.get() < 0) {
     return {nullptr, {.error = errno, .operation = "open", .path = final_path}};
   }
@@ -148,10 +148,8 @@ TakenWriters UndrainedFile::take_to_drain() const {
   TakenWriters result;
   const base::LockGuard lock(mutex_);
   for (const Log& each : logs_) {
-    OpenedFolder taken = take_to_recover(each.name.folder, calls_);
-    const FoundPlacement found = read_placement(each.name.folder);
-    if (taken.failure.error == ENOENT ||
-        (!found.failure && (!found.placement || found.placement->log != each.name.log))) {
+    OpenedFolder taken = take_to_recover(each.name.folder, calls_, each.name.log);
+    if (taken.failure.error == ENOENT) {
       continue;  // others have drained it
     }
     if (taken.failure) {

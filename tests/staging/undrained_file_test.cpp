@@ -203,6 +203,17 @@ TEST_F(UndrainedFileTest, SupersededLogIsForgotten) {
   EXPECT_TRUE(contents.index.extents.empty());
 }
 
+TEST_F(UndrainedFileTest, FolderThatHasAnotherLogByNowIsNotTaken) {
+  leave();
+  const auto file = open_undrained();
+  ASSERT_NE(file, nullptr);
+  recover_all();
+  ASSERT_EQ(open_writer(1)->write(0, Bytes(3000, std::byte{5})).text(), "");
+  EXPECT_TRUE(file->take_to_drain().dead.empty());
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(writer_folder(log, 1)) / closed_name))
+      << "a log that another process has left counts as one that this one recovers";
+}
+
 TEST_F(UndrainedFileTest, OthersWaitForTheOneThatDrains) {
   leave();
   const auto file = open_undrained();
