@@ -24,7 +24,7 @@ def tell() -> None:
                 "task '%s' with storage_bw=%s on device '%s' %s: %g MB/s each, after %d tasks, of which %d for learning",
                 kind["label"],
                 constraint,
-                device["name"],
+                kind["device"],
                 stage,
                 kind["current_mb_per_second"],
                 kind["tasks"],

@@ -24,20 +24,22 @@ bool goes_before(const Candidate& left, const Candidate& right) noexcept {
 
 TaskType& Budget::type(const Names& names, double bandwidth, unsigned executors, unsigned starting) {
   const base::LockGuard lock(mutex_);
-  executors = most_ != 0 ? std::min(executors, most_) : executors;
-  starting = most_ != 0 || starting == 0 ? executors : std::min(executors, starting);
+  const unsigned limit = most();
+  executors = limit != 0 ? std::min(executors, limit) : executors;
+  starting = limit != 0 || starting == 0 ? executors : std::min(executors, starting);
   if (executors > executors_) {
     executors_ = executors;
     adaptive_.set_most(executors);
     seconds_among_.resize(executors + 1);
   }
   const std::string& label = types_.size() < most_types || has_name(names) ? names.label : std::string(other_labels);
-  TaskType*& found = by_name_[{label, names.constraint.text(), names.direction}];
+  TaskType*& found = by_name_[{label, names.constraint.text(), names.direction, names.device}];
   if (found == nullptr) {
     auto made = std::make_unique<TaskType>();
     made->label = label;
     made->constraint = names.constraint;
     made->direction = names.direction;
+    made->device = names.device;
     made->bandwidth = bandwidth;
     const auto kind = names.constraint.kind();
     if (kind == StorageBandwidth::Kind::automatic || kind == StorageBandwidth::Kind::bounded) {
@@ -57,7 +59,7 @@ bool Budget::has_type(const Names& names) const {
 }
 
 bool Budget::has_name(const Names& names) const {
-  return by_name_.contains({names.label, names.constraint.text(), names.direction});
+  return by_name_.contains({names.label, names.constraint.text(), names.direction, names.device});
 }
 
 Budget::Owner& Budget::owner(const void* owner) {
@@ -135,8 +137,8 @@ bool Budget::enter(Candidate& candidate, double now, CandidateList& admitted, co
 
 void Budget::tell_device() noexcept {
   const unsigned at_once = adaptive_inside_ > 0 ? adaptive_.at_once() : 0;
-  if (device_ != nullptr && at_once != told_device_) {
-    device_->change_tasks_at_once(std::exchange(told_device_, at_once), at_once);
+  if (device_ != nullptr && at_once != device_->tasks_at_once()) {
+    device_->set_tasks_at_once(at_once);
   }
 }
 
@@ -161,7 +163,7 @@ bool Budget::adaptive_may_start(double now) {
 }
 
 bool Budget::may_start(TaskType& type, double now) {
-  if (most_ != 0 && inside_ + free_inside_ >= most_) {
+  if (const unsigned limit = most(); limit != 0 && inside_ + free_inside_ >= limit) {
     return false;
   }
   if (type.free()) {
@@ -403,7 +405,8 @@ bool Budget::held_elsewhere(const void* owner) const {
 
 std::string Budget::waits_for(const Candidate& candidate) const {
   const base::LockGuard lock(mutex_);
-  std::string text = "device '" + name_ + "', where " + std::to_string(inside_ + free_inside_) + " task(s) run";
+  std::string text =
+      "device '" + candidate.type->device + "', where " + std::to_string(inside_ + free_inside_) + " task(s) run";
   if (reserved_ != nullptr && reserved_ != candidate.type) {
     text += " and task type '" + reserved_->label + "' is being learned";
   } else {

@@ -74,12 +74,13 @@ struct ConstraintChange {
   bool learning = false;
 };
 
-/// All tasks of one label and constraint on one device. Guarded by the budget, whose lock GUARDED_BY cannot name from here.
+/// All tasks of one label and constraint on one device, by one of its names. Guarded by the budget, whose lock GUARDED_BY cannot name from here.
 struct TaskType {
   std::string label;
   StorageBandwidth constraint;
   Direction direction = Direction::write;
-  double bandwidth = 0;  ///< MB/s of the device in that direction; 0: not known, and not needed.
+  std::string device;    ///< What its tasks call the device.
+  double bandwidth = 0;  ///< MB/s of the device in that direction, by that name; 0: not known, and not needed.
   std::unique_ptr<AutoLearner> automatic;
   base::PriorityFifo<Candidate> queue;
   std::uint64_t waiting = 0;
@@ -107,16 +108,15 @@ class Budget {
     std::string label;
     StorageBandwidth constraint;
     Direction direction = Direction::write;
+    std::string device = {};  ///< By which of its names the tasks use the device.
   };
 
-  /// @param most  Tasks that may be inside at once, whatever their constraints; 0: any number.
-  /// @param device  Is told how many tasks may be inside as long as there are any whose number is learned; or null.
-  explicit Budget(std::string name, unsigned most = 0, device::Device* device = nullptr)
-      : name_(std::move(name)), most_(most), device_(device), adaptive_(64) {}
+  /// @param device  Says how many tasks may be inside at once, whatever their constraints (`most_at_once`). Is told how many may be inside as
+  ///                long as there are any whose number is learned. Null: any number may be, and nothing is told.
+  explicit Budget(device::Device* device = nullptr) : device_(device), adaptive_(64) {}
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  const std::string& name() const noexcept { return name_; }
   /// The type of these names; made, with `bandwidth` (MB/s) and for so many executors, if it is new. Lives as long as the budget.
   /// @param starting  How many tasks at once the first epoch of `auto` has; 0: as many as there are executors.
   TaskType& type(const Names& names, double bandwidth, unsigned executors, unsigned starting = 0);
@@ -127,8 +127,8 @@ class Budget {
     candidate_owner_.store(owner, std::memory_order_release);
   }
 
-  /// Whether its candidates have to `enter`. If not, how many run is not this budget's affair.
-  bool limits(const TaskType& type) const noexcept { return most_ != 0 || !type.free(); }
+  /// Whether candidates of the type have to `enter`, as things are. If not, how many run is not this budget's affair.
+  bool limits(const TaskType& type) const noexcept { return most() != 0 || !type.free(); }
   /// A candidate that is not limited begins.
   void count_in(Candidate& candidate, double now);
   /// A candidate of a type is ready. It is among `admitted`, perhaps with others, or waits. False if `unwanted` says so (asked under
@@ -188,6 +188,7 @@ class Budget {
     std::uint64_t waiting = 0;
   };
 
+  unsigned most() const noexcept { return device_ != nullptr ? device_->most_at_once() : 0; }
   void advance(double now) REQUIRES(mutex_);
   void tell_device() noexcept REQUIRES(mutex_);
   void admit(double now, CandidateList& admitted) REQUIRES(mutex_);
@@ -209,14 +210,11 @@ class Budget {
   Owner& owner(const void* owner) REQUIRES(mutex_);
   bool has_name(const Names& names) const REQUIRES(mutex_);
 
-  const std::string name_;
-  const unsigned most_;
   device::Device* const device_;
   std::atomic<const CandidateOwner*> candidate_owner_{nullptr};
   mutable base::Mutex mutex_;
-  unsigned told_device_ GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<TaskType>> types_ GUARDED_BY(mutex_);
-  std::map<std::tuple<std::string, std::string, Direction>, TaskType*> by_name_ GUARDED_BY(mutex_);
+  std::map<std::tuple<std::string, std::string, Direction, std::string>, TaskType*> by_name_ GUARDED_BY(mutex_);
   std::vector<Owner> owners_ GUARDED_BY(mutex_);
   AdaptiveLearner adaptive_ GUARDED_BY(mutex_);
   GradualRise rise_ GUARDED_BY(mutex_);  ///< Of those that the adaptive learner admits.

@@ -27,7 +27,7 @@ constinit std::atomic<Table*> the_table{nullptr};
 // In the child of a fork, which has one thread.
 void begin_anew() NO_THREAD_SAFETY_ANALYSIS {
   for (const auto& budget : the_table.load(std::memory_order_acquire)->all) {
-    budget->named().device().forget_use();
+    budget->device().forget_use();
   }
   the_table.store(new Table, std::memory_order_release);
 }
@@ -52,7 +52,7 @@ device::Level found_by_requests(device::Device& device, Direction direction) {
 
 }  // namespace
 
-void DeviceBudget::recall(Direction direction) {
+void DeviceBudget::recall(const device::NamedDevice& named, Direction direction) {
   // Not std::call_once: it uses thread-local variables of libstdc++, which this library could not reach if a program had loaded both
   // late.
   if (recalled_.load(std::memory_order_acquire)) {
@@ -62,13 +62,13 @@ void DeviceBudget::recall(Direction direction) {
   if (recalled_.load(std::memory_order_relaxed)) {
     return;
   }
-  if (const device::Level level = device::recall_level(named_.key()); level.at_once != 0) {
+  if (const device::Level level = device::recall_level(device().level_key()); level.at_once != 0) {
     budget_.recall(level);
-  } else if (const auto curve = named_.device().curve(direction); !curve.empty()) {
+  } else if (const auto curve = device().curve(direction); !curve.empty()) {
     budget_.begin_near(curve);
-  } else if (const device::Level found = found_by_requests(named_.device(), direction); found.at_once != 0) {
+  } else if (const device::Level found = found_by_requests(device(), direction); found.at_once != 0) {
     budget_.begin_near({&found, 1});
-  } else if (named_.has_moving_heads()) {
+  } else if (named.has_moving_heads()) {
     budget_.begin_with(first_of_moving_heads);
   }
   recalled_.store(true, std::memory_order_release);  // pairs with the first load
@@ -78,7 +78,7 @@ void DeviceBudget::remember() {
   const base::LockGuard lock(remembering_);
   const device::Level found = budget_.remember();
   const bool same_rate = std::abs(found.rate - remembered_.rate) <= same_rate_within * remembered_.rate;
-  if ((found.at_once != remembered_.at_once || !same_rate) && device::remember_level(named_.key(), found)) {
+  if ((found.at_once != remembered_.at_once || !same_rate) && device::remember_level(device().level_key(), found)) {
     remembered_ = found;
   }
 }
@@ -87,7 +87,7 @@ DeviceBudget& budget_of(device::NamedDevice& named) {
   Table& budgets = table();
   const base::LockGuard lock(budgets.mutex);
   const auto found = std::find_if(budgets.all.begin(), budgets.all.end(),
-                                  [&](const auto& budget) { return &budget->named() == &named; });
+                                  [&](const auto& budget) { return &budget->device() == &named.device(); });
   return found != budgets.all.end() ? **found : *budgets.all.emplace_back(std::make_unique<DeviceBudget>(named));
 }
 

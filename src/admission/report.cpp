@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "admission/budgets.hpp"
 #include "dovetail/admission.hpp"
@@ -34,6 +35,8 @@ json describe(const Budget& budget, const TaskType& type) {
   }
   return {{"label", type.label},
           {"constraint", type.constraint.text()},
+          {"device", type.device},
+          {"bandwidth_mb_per_second", type.bandwidth},
           {"direction", type.direction == Direction::read ? "read" : "write"},
           {"tasks", type.tasks},
           {"failed", type.failed},
@@ -48,7 +51,7 @@ json describe(const Budget& budget, const TaskType& type) {
 }
 
 json describe(DeviceBudget& device) {
-  const StorageDevice description = device.named().description();
+  const StorageDevice description = device.first_name().description();
   json result = {{"name", description.name},
                  {"paths", description.paths},
                  {"read_mb_per_second", description.read_mb_per_second},
@@ -58,16 +61,19 @@ json describe(DeviceBudget& device) {
                  {"most_at_once", description.most_at_once}};
   device.budget().inspect([&](const Budget& budget) {
     json types = json::array();
+    std::set<std::string> names;
     json throughput = json::array();
     for (const auto& type : budget.types()) {
       types.push_back(describe(budget, *type));
+      names.insert(type->device);
     }
     for (const Budget::Interval& interval : budget.intervals()) {
       throughput.push_back({{"seconds", interval.seconds},
                             {"mb_per_second", interval.megabytes / interval.length},
                             {"running", interval.task_seconds / interval.length}});
     }
-    result.update({{"running", budget.inside()},
+    result.update({{"names", names},
+                   {"running", budget.inside()},
                    {"waiting", budget.waiting()},
                    {"most_running", budget.most_inside()},
                    {"tasks", budget.tasks()},

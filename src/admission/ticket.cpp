@@ -24,12 +24,14 @@ class AdmissionTicket final : public tasking::Ticket, public Candidate {
  public:
   /// @param host  The ticket of its parent, if that is on the device and waits for it. The task then runs in the parent's share, or both would wait
   ///              for ever. What it moves counts for the parent, too.
-  AdmissionTicket(Task* task, DeviceBudget& device, AdmissionTicket* host)
-      : task_(task), device_(device), host_(host) {}
+  AdmissionTicket(Task* task, DeviceBudget& device, TaskType& of, AdmissionTicket* host)
+      : task_(task), device_(device), host_(host), limited_(host != nullptr || device.budget().limits(of)) {
+    type = &of;
+  }
 
   bool enter() noexcept override;
   void started() noexcept override;
-  bool is_limited() const noexcept override { return host_ != nullptr || device_.budget().limits(*type); }
+  bool is_limited() const noexcept override { return limited_; }
   void leave(bool failed) noexcept override;
   std::string waits_for() const override { return device_.budget().waits_for(*this); }
 
@@ -42,6 +44,7 @@ class AdmissionTicket final : public tasking::Ticket, public Candidate {
   Task* const task_;
   DeviceBudget& device_;
   AdmissionTicket* const host_;
+  const bool limited_;
   /// The executor's thread that runs the body, and what it had transferred before.
   std::uint64_t thread_ = 0;
   std::optional<std::uint64_t> bytes_before_;
@@ -147,32 +150,33 @@ void warn_of_excess(const Budget::Names& names, double asked, double bandwidth, 
 
 std::unique_ptr<tasking::Ticket> AdmissionGate::describe(Task* task, const TaskDescription& description) {
   const Options& options = tasking::options_of(task);
-  DeviceBudget& device = budget_of(device::Names::of(options.config).find(description.device));
+  device::NamedDevice& named = device::Names::of(options.config).find(description.device);
+  DeviceBudget& device = budget_of(named);
   Budget& budget = device.budget();
   // The parent is the task that spawns this one, so that no thread changes it meanwhile.
   auto* const above = task->parent != tasking::root_of(task)
                           ? static_cast<AdmissionTicket*>(tasking::ticket_of(task->parent))
                           : nullptr;
   const bool is_guest = above != nullptr && &above->device() == &device && above->is_limited();
-  auto ticket = std::make_unique<AdmissionTicket>(task, device, is_guest ? above : nullptr);
   const Budget::Names names{std::string(description.label.empty() ? "unnamed task" : description.label),
-                            description.storage_bw, direction_of(description)};
+                            description.storage_bw, direction_of(description), named.name()};
   const auto kind = description.storage_bw.kind();
   const bool needs_bandwidth = kind == StorageBandwidth::Kind::fixed || kind == StorageBandwidth::Kind::automatic ||
                                kind == StorageBandwidth::Kind::bounded;
   const bool known = budget.has_type(names);
   double bandwidth = 0;
   if (!known && needs_bandwidth) {
-    bandwidth = device.named().bandwidth(names.direction);
-    warn_of_excess(names, description.storage_bw.minimum(), bandwidth, budget.name());
+    bandwidth = named.bandwidth(names.direction);
+    warn_of_excess(names, description.storage_bw.minimum(), bandwidth, named.name());
   } else if (!known) {
-    bandwidth = device.named().known_bandwidth(names.direction);
+    bandwidth = named.known_bandwidth(names.direction);
   }
   budget.set_candidate_owner(&candidate_owner);
-  ticket->type = &budget.type(names, bandwidth, options.io_executors, tasking::places_to_begin_with(options));
+  TaskType& type = budget.type(names, bandwidth, options.io_executors, tasking::places_to_begin_with(options));
   if (!known && kind == StorageBandwidth::Kind::adaptive) {
-    device.recall(names.direction);
+    device.recall(named, names.direction);
   }
+  auto ticket = std::make_unique<AdmissionTicket>(task, device, type, is_guest ? above : nullptr);
   ticket->owner = tasking::core_of(task);
   ticket->priority = description.priority;
   return ticket;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -23,6 +24,7 @@ struct Table {
   Device none{dev_t{0}, 0U, 0UL};
   base::ProcessMutex mutex;
   std::vector<std::unique_ptr<Device>> devices GUARDED_BY(mutex);  ///< From index 1 on.
+  std::map<std::string, Device> links GUARDED_BY(mutex);
 };
 
 // Never destroyed: files may be closed by the destructors of static objects.
@@ -66,15 +68,33 @@ Device::Device(dev_t the_id, unsigned the_index, unsigned long file_system)
       reserves_space(device::reserves_space(file_system)),
       requests_(make_levels(in_memory, std::make_index_sequence<request_kinds>())) {}
 
+Device::Device(const std::string& link) : Device(dev_t{0}, 0U, 0UL) {
+  key_of_all_hosts_ = "device " + link;
+  key_ = key_of_all_hosts_ + " at " + host();
+  recalled_ = true;
+}
+
+void Device::configure(unsigned most, bool shared) noexcept {
+  unsigned before = most_at_once();
+  while (most != 0 && (before == 0 || most < before) &&
+         !most_at_once_.compare_exchange_weak(before, most, std::memory_order_relaxed)) {
+  }
+  if (shared) {
+    shared_.store(true, std::memory_order_relaxed);
+  }
+}
+
 void Device::recall() const {
   if (std::exchange(recalled_, true)) {
     return;
   }
   const std::string number = number_of(id);
   key_ = "file system " + number + " at " + host();
+  key_of_all_hosts_ = key_;  // Another host gives the number to another file system.
   for (const base::Mount& mount : base::mounts_now()) {
     if (mount.number == number) {
-      key_ = "mount " + mount.mount_point + " of " + mount.source + " at " + host();
+      key_of_all_hosts_ = "mount " + mount.mount_point + " of " + mount.source;
+      key_ = key_of_all_hosts_ + " at " + host();
       break;
     }
   }
@@ -87,6 +107,12 @@ const std::string& Device::key() const {
   const base::LockGuard lock(mutex_);
   recall();
   return key_;
+}
+
+const std::string& Device::level_key() const {
+  const base::LockGuard lock(mutex_);
+  recall();
+  return shared_.load(std::memory_order_relaxed) ? key_of_all_hosts_ : key_;
 }
 
 std::vector<Level> Device::curve(Direction direction) const {
@@ -126,5 +152,11 @@ Device& device_of(const std::string& path) {
 }
 
 Device& no_device() { return table().none; }
+
+Device& link_of(const std::string& name) {
+  Table& all = table();
+  const base::LockGuard lock(all.mutex);
+  return all.links.try_emplace(name, name).first->second;
+}
 
 }  // namespace dovetail::device

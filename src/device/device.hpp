@@ -26,6 +26,8 @@ class Device {
  public:
   /// `file_system` is `statfs::f_type`; 0: unknown.
   Device(dev_t id, unsigned index, unsigned long file_system);
+  /// Without files, by the name that dovetail.toml gives it.
+  explicit Device(const std::string& link);
 
   /// @name Identity
   /// @{
@@ -33,6 +35,8 @@ class Device {
   const unsigned index;  ///< From 0, in the order of first use; less than `most_devices`.
   /// What it is called in what runs remember. The first call reads the mount table.
   const std::string& key() const;
+  /// The same in what runs remember of tasks: without the host, if the device is configured as shared by several.
+  const std::string& level_key() const;
   /// @}
 
   /// @name Facts
@@ -40,6 +44,16 @@ class Device {
   const bool in_memory;       ///< A file system such as tmpfs: a transfer is a copy and nothing waits.
   const bool caches_writes;   ///< See `caches_writes_by_itself`.
   const bool reserves_space;  ///< See `device::reserves_space`.
+  /// @}
+
+  /// @name Configured
+  /// By all names that lead to it, of all files that the process reads.
+  /// @{
+  /// @param most  Tasks at once; 0: this name says nothing. The least number that any name says holds.
+  /// @param shared  By several hosts. It is if any name says so.
+  void configure(unsigned most, bool shared) noexcept;
+  /// How many tasks may use it at once, whatever their constraints; 0: any number.
+  unsigned most_at_once() const noexcept { return most_at_once_.load(std::memory_order_relaxed); }
   /// @}
 
   /// @name Measured
@@ -69,10 +83,7 @@ class Device {
   }
   /// How many tasks may use it at once, by what is being learned of them; 0: no such task uses it.
   unsigned tasks_at_once() const noexcept { return tasks_at_once_.load(std::memory_order_relaxed); }
-  /// Another number is allowed instead of an earlier one. Several names of one device add up.
-  void change_tasks_at_once(unsigned from, unsigned to) noexcept {
-    tasks_at_once_.fetch_add(to - from, std::memory_order_relaxed);
-  }
+  void set_tasks_at_once(unsigned count) noexcept { tasks_at_once_.store(count, std::memory_order_relaxed); }
   /// In the child of a fork: what used it is the parent's.
   void forget_use() noexcept {
     requests_under_way_.store(0, std::memory_order_relaxed);
@@ -85,7 +96,11 @@ class Device {
 
   mutable base::ProcessMutex mutex_;
   mutable bool recalled_ GUARDED_BY(mutex_) = false;
-  mutable std::string key_;  // Constant from `recall` on.
+  // Constant from `recall` on.
+  mutable std::string key_;
+  mutable std::string key_of_all_hosts_;
+  std::atomic<unsigned> most_at_once_{0};
+  std::atomic<bool> shared_{false};
   mutable std::array<std::vector<Level>, 2> curves_ GUARDED_BY(mutex_);
   std::array<RequestLevel, request_kinds> requests_;
   alignas(64) std::atomic<unsigned> requests_under_way_{0};
@@ -102,5 +117,7 @@ Device& device_of(dev_t id, int descriptor);
 Device& device_of(const std::string& path);
 /// Where operations without a file, such as open, are queued.
 Device& no_device();
+/// A device without files: of this name, one in the process.
+Device& link_of(const std::string& name);
 
 }  // namespace dovetail::device

@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -89,13 +91,14 @@ std::vector<Level> measured(const std::string& folder, Direction direction) {
 
 }  // namespace
 
-NamedDevice::NamedDevice(StorageDevice settings, std::string folder, Device& on, std::string remembered_as)
-    : settings_(std::move(settings)), folder_(std::move(folder)), device_(on), key_(std::move(remembered_as)) {}
+NamedDevice::NamedDevice(StorageDevice settings, std::string folder, Device& on)
+    : settings_(std::move(settings)), folder_(std::move(folder)), device_(on) {}
 
 StorageDevice NamedDevice::description() const {
   StorageDevice description = settings_;
   description.read_mb_per_second = known_bandwidth(Direction::read);
   description.write_mb_per_second = known_bandwidth(Direction::write);
+  description.most_at_once = device_.most_at_once();
   return description;
 }
 
@@ -161,9 +164,27 @@ Names::Names(const std::string& file) {
   }
   for (StorageDevice& settings : read_configuration(file)) {
     const std::string path = settings.paths.empty() ? std::string() : settings.paths.front();
-    std::string key = "device " + settings.name + " " + path + (settings.shared ? "" : " at " + host());
-    Device& on = path.empty() ? no_device() : device_of(nearest_folder(path));
-    configured_.push_back(new NamedDevice(std::move(settings), path, on, std::move(key)));
+    Device& on = path.empty() ? link_of(settings.name) : device_of(nearest_folder(path));
+    configured_.push_back(new NamedDevice(std::move(settings), path, on));
+    configure(file, *configured_.back());
+  }
+}
+
+// A file is read once, so each contradiction is told once.
+void Names::configure(const std::string& file, const NamedDevice& named) const {
+  const unsigned most = named.settings().most_at_once;
+  named.device().configure(most, named.settings().shared);
+  const auto other = std::find_if(configured_.begin(), configured_.end(), [&](const NamedDevice* known) {
+    const unsigned said = known->settings().most_at_once;
+    return &known->device() == &named.device() && said != 0 && most != 0 && said != most;
+  });
+  if (other != configured_.end()) {
+    std::fprintf(
+        stderr,
+        "dovetail: %s: devices '%s' and '%s' are one (%s), with different 'most_at_once': at most %u tasks use it "
+        "at once, as the least of these says\n",
+        file.c_str(), (*other)->name().c_str(), named.name().c_str(), named.device().key().c_str(),
+        named.device().most_at_once());
   }
 }
 
@@ -237,7 +258,7 @@ NamedDevice& Names::look_up(const std::string& name) {
       settings.name = facts.mount_point.empty() ? folder : facts.mount_point;
       settings.paths = {settings.name};
       settings.shared = facts.network;
-      found = std::make_unique<NamedDevice>(std::move(settings), folder, on, on.key());
+      found = std::make_unique<NamedDevice>(std::move(settings), folder, on);
     }
     return *found;
   } catch (const std::system_error& problem) {

@@ -13,20 +13,18 @@
 namespace dovetail::device {
 
 /// A device under one name. Several names may lead to one device, such as two folders of dovetail.toml on one file system. Each name has
-/// settings of its own; measurements are the device's. Lives as long as the process. Thread-safe.
+/// bandwidths of its own. What was measured, and how many tasks there may be, is the device's. Lives as long as the process. Thread-safe.
 class NamedDevice {
  public:
-  NamedDevice(StorageDevice settings, std::string folder, Device& on, std::string remembered_as);
+  NamedDevice(StorageDevice settings, std::string folder, Device& on);
 
   const std::string& name() const noexcept { return settings_.name; }
   const StorageDevice& settings() const noexcept { return settings_; }
   Device& device() const noexcept { return device_; }
   /// On it, where it can be measured.
   const std::string& folder() const noexcept { return folder_; }
-  /// In what runs remember of tasks.
-  const std::string& key() const noexcept { return key_; }
 
-  /// The settings, with the bandwidths as far as they are known.
+  /// The settings, with the bandwidths as far as they are known, and the number of tasks that holds for the device.
   StorageDevice description() const;
   /// MB/s: from the settings, or as measured in this run or an earlier one; 0: not known.
   double known_bandwidth(Direction direction) const;
@@ -40,7 +38,6 @@ class NamedDevice {
   const StorageDevice settings_;
   const std::string folder_;
   Device& device_;
-  const std::string key_;
 };
 
 /// The names that one file of settings gives, and those of paths. Lives as long as the process. Thread-safe.
@@ -55,6 +52,7 @@ class Names {
 
  private:
   explicit Names(const std::string& file);
+  void configure(const std::string& file, const NamedDevice& named) const;
   NamedDevice& look_up(const std::string& name_or_path);
   NamedDevice* longest_match(const std::string& path) const;
 

@@ -48,7 +48,7 @@ class Door {
 
 class Admission : public testing::Test {
  protected:
-  // Devices are shared by all runtimes of a process: each test has its own.
+  // Devices are shared by all runtimes of a process: each test has its own. It has no paths, since those of all tests are in one file system.
   Admission() {
     std::string name = (fs::temp_directory_path() / "dovetail-gate-XXXXXX").string();
     folder_ = mkdtemp(name.data());
@@ -56,7 +56,7 @@ class Admission : public testing::Test {
     device_ = folder_.filename().string();
     config_ = (folder_ / "dovetail.toml").string();
     fs::create_directory(folder_ / "data");
-    std::ofstream(config_) << "[[device]]\nname = \"" << device_ << "\"\npaths = [\"data\"]\nread = 200\nwrite = 100\n";
+    std::ofstream(config_) << "[[device]]\nname = \"" << device_ << "\"\nread = 200\nwrite = 100\n";
   }
   ~Admission() override {
     fs::remove_all(folder_);

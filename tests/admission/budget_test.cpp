@@ -48,7 +48,7 @@ TEST(StorageBandwidth, RefusesWhatMakesNoSense) {
 }
 
 TEST(Budget, AdmitsWhatTheBandwidthHolds) {
-  Budget budget("device");
+  Budget budget;
   TaskType& type = budget.type({"write", 20, Direction::write}, 100, 64);
   std::vector<Candidate> candidates(7);
   CandidateList admitted;
@@ -64,7 +64,7 @@ TEST(Budget, AdmitsWhatTheBandwidthHolds) {
 }
 
 TEST(Budget, SharesOfTypesAddUpAndNobodyIsOvertaken) {
-  Budget budget("device");
+  Budget budget;
   TaskType& small = budget.type({"small", 20, Direction::write}, 100, 64);
   TaskType& large = budget.type({"large", 80, Direction::write}, 100, 64);
   std::vector<Candidate> candidates(5);
@@ -87,7 +87,7 @@ TEST(Budget, SharesOfTypesAddUpAndNobodyIsOvertaken) {
 }
 
 TEST(Budget, NoneWaitsForEverBehindOthersOfHigherPriority) {
-  Budget budget("device");
+  Budget budget;
   TaskType& type = budget.type({"write", 100, Direction::write}, 100, 64);
   std::vector<Candidate> candidates(40);
   for (Candidate& candidate : candidates) {
@@ -115,7 +115,7 @@ TEST(Budget, NoneWaitsForEverBehindOthersOfHigherPriority) {
 // their end.
 TEST(Budget, ThroughputIsSpreadOverTheTimeOfTheTasks) {
   for (const double scale : {0.001, 1.0, 1000.0}) {  // short ones lie within an interval, for long ones intervals grow
-    Budget budget("device");
+    Budget budget;
     TaskType& type = budget.type({"write", 100, Direction::write}, 400, 64);
     std::vector<Candidate> candidates(8);
     CandidateList admitted;
@@ -156,7 +156,7 @@ TEST(Budget, ThroughputIsSpreadOverTheTimeOfTheTasks) {
 }
 
 TEST(Budget, AConstraintAboveTheDeviceRunsAlone) {
-  Budget budget("device");
+  Budget budget;
   TaskType& type = budget.type({"write", 500, Direction::write}, 100, 64);
   std::vector<Candidate> candidates(2);
   CandidateList admitted;
@@ -169,7 +169,7 @@ TEST(Budget, AConstraintAboveTheDeviceRunsAlone) {
 
 // Section 4.2.3 B: no other I/O task on the device of a type that is learning.
 TEST(Budget, NobodyElseEntersWhileATypeIsLearning) {
-  Budget budget("device");
+  Budget budget;
   TaskType& learning = budget.type({"learning", "auto(50,100,2)", Direction::write}, 100, 64);
   TaskType& other = budget.type({"other", 1, Direction::write}, 100, 64);
   std::vector<Candidate> candidates(4);
@@ -195,7 +195,7 @@ TEST(Budget, NobodyElseEntersWhileATypeIsLearning) {
 
 // On a cluster the others would run on other nodes. Here they are all there is.
 TEST(Budget, AnEpochThatLacksTasksHoldsNobodyUp) {
-  Budget budget("device");
+  Budget budget;
   TaskType& learning = budget.type({"learning", "auto(25,100,2)", Direction::write}, 100, 64);
   TaskType& other = budget.type({"other", 1, Direction::write}, 100, 64);
   std::vector<Candidate> candidates(3);
@@ -287,7 +287,7 @@ TEST(Budget, ATypeWhoseTasksAllFailIsNeverLearnedAndHoldsNothingUp) {
 }
 
 TEST(Budget, WithdrawnRequestsAreGone) {
-  Budget budget("device");
+  Budget budget;
   TaskType& type = budget.type({"write", 100, Direction::write}, 100, 64);
   std::vector<Candidate> candidates(4);
   int owners[2];
@@ -311,7 +311,7 @@ TEST(Budget, WithdrawnRequestsAreGone) {
 // Lanes of candidates look at how many tasks the device is given to.
 TEST(Budget, TheDeviceHearsOfTasksThatEnterBecauseOthersWithdrew) {
   device::Device disk(0, 0, 0);
-  Budget budget("device", 0, &disk);
+  Budget budget(&disk);
   Candidate half;
   Candidate whole;
   Candidate tuned;
@@ -333,45 +333,71 @@ TEST(Budget, TheDeviceHearsOfTasksThatEnterBecauseOthersWithdrew) {
   EXPECT_EQ(disk.tasks_at_once(), 0U);
 }
 
-// Each name has its own budget and searches for itself, though both use one queue. The device hears the sum: it lets as
-// many requests through (request_lane_test).
-TEST(Budget, TwoNamesOfADeviceSearchEachForItselfAndTheDeviceHearsTheirSum) {
+// Each name has a bandwidth of its own. What a task takes of that is its part of the device, by whatever name.
+TEST(Budget, PartsOfADeviceAddUpOverItsNames) {
+  Budget budget;
+  TaskType& half = budget.type({"write", 50, Direction::write, "slow"}, 100, 64);
+  TaskType& quarter = budget.type({"write", 50, Direction::write, "fast"}, 200, 64);
+  ASSERT_NE(&half, &quarter);
+  std::vector<Candidate> candidates(4);
+  CandidateList admitted;
+  for (Candidate& candidate : candidates) {
+    candidate.type = &candidate == &candidates[0] ? &half : &quarter;
+    budget.enter(candidate, 0, admitted);
+  }
+  EXPECT_EQ(count(admitted), 3U) << "1/2 + 1/4 + 1/4";
+  EXPECT_EQ(candidates[3].place, Candidate::Place::waiting);
+  EXPECT_NE(budget.waits_for(candidates[3]).find("device 'fast'"), std::string::npos)
+      << budget.waits_for(candidates[3]);
+  CandidateList next;
+  budget.leave(candidates[0], {}, 1, next);
+  EXPECT_EQ(next.front(), &candidates[3]);
+}
+
+// Two searches would each take the other's tasks for a slower device, and together have twice as many there.
+TEST(Budget, TasksOfTwoNamesShareOneLevelOfWhichTheDeviceHears) {
   device::Device device(0, 0, 0);
-  Budget one("one", 0, &device);
-  Budget two("two", 0, &device);
-  one.begin_with(20);
-  two.begin_with(30);
-  struct Tasks {
-    Tasks(Budget& of, unsigned count) : budget(of), candidates(count) {
-      TaskType& type = budget.type({"write", "adaptive", Direction::write}, 100, 64);
-      for (Candidate& candidate : candidates) {
-        candidate.type = &type;
-        budget.enter(candidate, 0, inside);
-      }
-    }
-    void leave(std::size_t count) {
-      for (; count > 0; --count) {
-        budget.leave(*inside.pop(), {.failed = true}, 1, inside);
-      }
-    }
-    Budget& budget;
-    std::vector<Candidate> candidates;
-    CandidateList inside;
-  };
-  Tasks of_one(one, 100);
-  EXPECT_EQ(of_one.inside.size(), 20U);
+  Budget budget(&device);
+  budget.begin_with(20);
+  std::vector<Candidate> candidates(100);
+  CandidateList inside;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    candidates[i].type =
+        &budget.type({"write", "adaptive", Direction::write, i % 2 == 0 ? "one" : "two"}, i % 2 == 0 ? 100 : 0, 64);
+    budget.enter(candidates[i], 0, inside);
+  }
+  EXPECT_EQ(inside.size(), 20U);
   EXPECT_EQ(device.tasks_at_once(), 20U);
-  Tasks of_two(two, 100);
-  EXPECT_EQ(of_two.inside.size(), 30U) << "it knows nothing of the other";
-  EXPECT_EQ(device.tasks_at_once(), 50U);
-  of_one.leave(100);
-  EXPECT_EQ(device.tasks_at_once(), 30U) << "those of one name are over";
-  of_two.leave(100);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    budget.leave(*inside.pop(), {.failed = true}, 1, inside);
+  }
   EXPECT_EQ(device.tasks_at_once(), 0U);
 }
 
+TEST(Budget, TheMostOfADeviceHoldsFromWhenItIsConfigured) {
+  device::Device device(0, 0, 0);
+  Budget budget(&device);
+  TaskType& type = budget.type({"write", 10, Direction::write}, 100, 64);
+  std::vector<Candidate> candidates(10);
+  CandidateList inside;
+  for (std::size_t i = 0; i < 5; ++i) {
+    candidates[i].type = &type;
+    budget.enter(candidates[i], 0, inside);
+  }
+  EXPECT_EQ(inside.size(), 5U);
+  device.configure(3, false);
+  candidates[5].type = &type;
+  budget.enter(candidates[5], 0, inside);
+  for (const std::size_t inside_then : {4U, 3U, 3U}) {
+    EXPECT_EQ(candidates[5].place, Candidate::Place::waiting);
+    budget.leave(*inside.pop(), {}, 1, inside);
+    EXPECT_EQ(inside.size(), inside_then);
+  }
+  EXPECT_EQ(candidates[5].place, Candidate::Place::inside);
+}
+
 TEST(Budget, ProgramsThatLabelEveryTaskAreBounded) {
-  Budget budget("device");
+  Budget budget;
   for (int i = 0; i < 5000; ++i) {
     budget.type({"task " + std::to_string(i), 1, Direction::write}, 100, 64);
   }
@@ -384,7 +410,7 @@ TEST(Budget, ProgramsThatLabelEveryTaskAreBounded) {
 }
 
 TEST(Budget, ADeviceThatGivesLittleIsRememberedInItsUnit) {
-  Budget budget("device");
+  Budget budget;
   budget.recall({3, 0.5});
   EXPECT_EQ(budget.remember().at_once, 3U);
   EXPECT_EQ(budget.remember().rate, 0.5);

@@ -7,8 +7,7 @@
 #include "admitted.hpp"
 #include "base/last_resort.hpp"
 #include "base/sanitizer.hpp"
-#include "device/device.hpp"
-#include "device/facts.hpp"
+#include "device/names.hpp"
 #include "device/remembered.hpp"
 
 namespace dovetail::admission::test {
@@ -48,8 +47,7 @@ TEST_F(Admission, TheMostOfADeviceHoldsForTasksWithoutConstraint) {
 
 TEST_F(Admission, AdaptiveBeginsWithWhatAnEarlierRunLearned) {
   std::ofstream(config_, std::ios::app) << "shared = true\n";
-  const std::string key = "device " + device_ + " " + fs::canonical(folder_ / "data").string();
-  ASSERT_TRUE(device::remember_level(key, {5, 0}));
+  ASSERT_TRUE(device::remember_level("device " + device_, {5, 0}));
   Runtime runtime(options());
   Door door;
   for (int i = 0; i < 8; ++i) {
@@ -59,20 +57,6 @@ TEST_F(Admission, AdaptiveBeginsWithWhatAnEarlierRunLearned) {
   EXPECT_EQ(device().at("running"), 5);
   EXPECT_EQ(device().at("waiting"), 3);
   door.let(8);
-  runtime.wait();
-}
-
-TEST_F(Admission, AdaptiveBeginsWithFewerWhereHeadsMove) {
-  const bool heads_move = device::facts_of((folder_ / "data").string()).rotational.value_or(false);
-  const int first = heads_move ? 2 : 4;  // what the kernel says of this machine's disk
-  Runtime runtime(options());
-  Door door;
-  for (int i = 0; i < 10; ++i) {
-    runtime.spawn(describe("adaptive"), [&] { door.pass(); });
-  }
-  door.wait_for(first);
-  EXPECT_EQ(device().at("running"), first);
-  door.let(10);
   runtime.wait();
 }
 
@@ -398,7 +382,7 @@ TEST_F(Admission, ATaskIsOnItsDeviceUntilItsEventsAreFulfilled) {
 }
 
 TEST_F(Admission, AdaptiveBeginsWhereTheDeviceWasMeasured) {
-  device::Device& disk = device::device_of((folder_ / "data").string());
+  device::Device& disk = device::Names::of(config_).find(device_).device();
   disk.set_curve(device::Direction::write, {{1, 50}, {2, 100}, {3, 150}, {6, 300}, {8, 310}, {12, 200}});
   Runtime runtime(options());
   Door door;
@@ -412,7 +396,6 @@ TEST_F(Admission, AdaptiveBeginsWhereTheDeviceWasMeasured) {
   door.let(10);
   runtime.wait();
   EXPECT_EQ(disk.tasks_at_once(), 0U);
-  disk.set_curve(device::Direction::write, {});
 }
 
 TEST_F(Admission, WhatAdaptiveGivesToATaskIsAShareOfTheBandwidth) {

@@ -33,7 +33,8 @@ class Simulator {
  public:
   /// @param cores  That tasks, before they use the device, and computations share.
   explicit Simulator(const CongestionLaw& given, unsigned executors = 64, unsigned most = 0, unsigned cores = 2)
-      : law(given), budget("simulated", most), executors_(executors), cores_(cores) {
+      : law(given), executors_(executors), cores_(cores) {
+    device.configure(most, false);
     static const CandidateOwner candidate_owner{.leaving = [](Candidate&) noexcept {}};
     budget.set_candidate_owner(&candidate_owner);
   }
@@ -85,7 +86,8 @@ class Simulator {
   std::size_t most_running() const noexcept { return most_running_; }
 
   CongestionLaw law;
-  Budget budget;
+  device::Device device{0, 0, 0};
+  Budget budget{&device};
   double now = 0;
   std::size_t ended = 0;
   /// Called after each task that has ended.

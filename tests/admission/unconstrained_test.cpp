@@ -137,7 +137,7 @@ TEST(Unconstrained, ThatWaitBeforeTheyWriteAreOneMoreForEachLook) {
 
 // Tasks with a constraint fill the device, or learn; those without one come and go.
 TEST(Unconstrained, WaitForNobodyAndLetNobodyWait) {
-  Budget budget("device");
+  Budget budget;
   double now = 0;
   const auto enter = [&](TaskType& type, Candidate& candidate) {
     CandidateList admitted;
@@ -184,7 +184,9 @@ TEST(Unconstrained, WaitForNobodyAndLetNobodyWait) {
 
 TEST(AutoStart, IsWhereTheBudgetIsTold) {
   const auto first = [](unsigned executors, unsigned starting, unsigned most, const char* constraint) {
-    Budget budget("device", most);
+    device::Device device(0, 0, 0);
+    device.configure(most, false);
+    Budget budget(&device);
     const TaskType& type = budget.type({"write", constraint, Direction::write}, 400, executors, starting);
     return type.automatic->at_once();
   };
@@ -201,8 +203,7 @@ class Started : public testing::Test {
     std::string name = (fs::temp_directory_path() / "dovetail-unconstrained-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     name_ = folder_.filename().string();
-    std::ofstream(folder_ / "dovetail.toml")
-        << "[[device]]\nname = \"" << name_ << "\"\npaths = [\".\"]\nread = 100\nwrite = 100\n";
+    std::ofstream(folder_ / "dovetail.toml") << "[[device]]\nname = \"" << name_ << "\"\nread = 100\nwrite = 100\n";
   }
   ~Started() override { fs::remove_all(folder_); }
 

@@ -99,8 +99,11 @@ TEST(DeviceNames, SeveralOfOneFileSystemAreOneDeviceWithSettingsOfTheirOwn) {
   EXPECT_EQ(&found.device(), &one.device());
   EXPECT_FALSE(found.settings().configured);
   EXPECT_EQ(one.known_bandwidth(Direction::write), 100);
-  EXPECT_EQ(two.settings().most_at_once, 3U);
-  EXPECT_NE(one.key(), two.key());
+  EXPECT_EQ(two.known_bandwidth(Direction::write), found.known_bandwidth(Direction::write)) << "a's is a's own";
+  EXPECT_EQ(one.settings().most_at_once, 0U);
+  for (const NamedDevice* named : {&one, &two, &found}) {
+    EXPECT_EQ(named->description().most_at_once, 3U) << "tasks are counted on the device: " << named->name();
+  }
   EXPECT_EQ(&names.find(folder / "one"), &one);
   EXPECT_NE(refusal([&] { names.find("c"); }).find("dovetail.toml names a, b"), std::string::npos);
 }
@@ -111,7 +114,43 @@ TEST(DeviceNames, OneWithoutPathsHasTheBandwidthThatIsGiven) {
   Names& names = Names::of(folder.write("dovetail.toml", "[[device]]\nname = \"link\"\nwrite = 100\n"));
   NamedDevice& link = names.find("link");
   EXPECT_EQ(link.bandwidth(Direction::write), 100);
+  EXPECT_NE(&link.device(), &no_device());
+  const Folder other;
+  Names& others = Names::of(
+      other.write("dovetail.toml", "[[device]]\nname = \"link\"\n[[device]]\nname = \"second\"\nshared = true\n"));
+  EXPECT_EQ(&others.find("link").device(), &link.device()) << "whatever file names it";
+  EXPECT_NE(&others.find("second").device(), &link.device());
+  EXPECT_NE(link.device().level_key(), others.find("second").device().level_key());
+  EXPECT_EQ(others.find("second").device().level_key(), "device second") << "on every host";
   EXPECT_NE(refusal([&] { link.bandwidth(Direction::read); }).find("no paths"), std::string::npos);
+}
+
+TEST(DeviceNames, OfDifferentNumbersOfTasksTheLeastHoldsAndIsToldOnce) {
+  const Folder folder;
+  std::string text;
+  for (const auto& [name, most] : {std::pair{"a", "7"}, {"b", "5"}, {"c", "5"}}) {
+    std::filesystem::create_directories(folder / name);
+    text += "[[device]]\nname = \"" + std::string(name) + "\"\npaths = [\"" + name + "\"]\n" +
+            (std::string(name) == "c" ? "" : "most_at_once = " + std::string(most) + "\n");
+  }
+  const std::string file = folder.write("dovetail.toml", text);
+  testing::internal::CaptureStderr();
+  const Device& device = Names::of(file).find("a").device();
+  Names::of(file).find("b");
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_LE(device.most_at_once(), 5U);
+  EXPECT_EQ(said.find("dovetail: " + file + ": devices 'a' and 'b' are one (" + device.key() + ")"), 0U) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST(DeviceNames, ADeviceIsSharedIfAnyOfItsNamesSaysSo) {
+  Device device("name");
+  EXPECT_EQ(device.level_key(), device.key());
+  device.configure(4, true);
+  device.configure(0, false);
+  device.configure(6, false);
+  EXPECT_EQ(device.level_key(), "device name");
+  EXPECT_EQ(device.most_at_once(), 4U);
 }
 
 // A measurement is known of the device, whatever name it was made by.
@@ -131,8 +170,7 @@ TEST_F(DeviceMemory, WhatIsMeasuredIsKnownByEveryName) {
 TEST(DeviceUse, OfTheParentIsNotTheChilds) {
   Device device(0, 0, 0);
   device.request_begins();
-  device.change_tasks_at_once(0, 5);
-  device.change_tasks_at_once(5, 4);
+  device.set_tasks_at_once(4);
   EXPECT_EQ(device.requests_under_way(), 1U);
   EXPECT_EQ(device.tasks_at_once(), 4U);
   device.forget_use();

@@ -175,7 +175,7 @@ TEST(RequestLane, WhereTasksAreAdmittedByTheNumberItLetsAsManyThroughAndLooksFor
   Device device(0, 0, 0);
   RequestLane lane(device, device::direct_write_large, std::nullopt);
   const unsigned depth = lane.route().depth;
-  device.change_tasks_at_once(0, 2 * depth);
+  device.set_tasks_at_once(2 * depth);
   std::vector<Request> requests(20000);
   std::vector<Request*> inside;
   for (Request& request : requests) {
@@ -194,7 +194,7 @@ TEST(RequestLane, WhereTasksAreAdmittedByTheNumberItLetsAsManyThroughAndLooksFor
     }
     ASSERT_EQ(lane.route(), (Route{false, static_cast<std::uint16_t>(depth)}));
   }
-  device.change_tasks_at_once(2 * depth, 0);
+  device.set_tasks_at_once(0);
   EXPECT_EQ(device.tasks_at_once(), 0U);
 }
 

@@ -98,15 +98,13 @@ def asks_ledger(storage_bw: float | str | None) -> bool:
     return fixed(storage_bw) is not None or automatic(storage_bw) is not None
 
 
-def progress(device: str, label: str, bounds: tuple[float, ...]) -> Progress:
+def progress(device: Device, label: str, bounds: tuple[float, ...]) -> Progress:
     """How far this process is with learning of a type of tasks."""
     for there in json.loads(_core.admission_report())["devices"]:
-        for found in there["types"] if there["name"] == device else ():
-            if found["label"] == label and automatic(found["constraint"]) == bounds:
+        for found in there["types"]:
+            if (found["device"], found["label"], automatic(found["constraint"])) == (device.name, label, bounds):
                 registry = [
-                    Learned(
-                        min(1.0, each["mb_per_second"] / there["write_mb_per_second"]), each["at_once"], each["seconds"]
-                    )
+                    Learned(min(1.0, each["mb_per_second"] / device.bandwidth), each["at_once"], each["seconds"])
                     for each in found["registry"]
                 ]
                 return Progress(found["at_once"], () if found["learning"] else tuple(registry))
@@ -226,7 +224,7 @@ class Devices:
         key = f"{label} {bounds}"
         found = lease.types.get(key)
         if not isinstance(found, LearnedType):
-            found = LearnedType(key, lease, lambda: progress(device.name, label, bounds))
+            found = LearnedType(key, lease, lambda: progress(device, label, bounds))
         return found
 
     def stop(self) -> None:
