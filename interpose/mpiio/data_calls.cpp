@@ -240,7 +240,7 @@ Outcome write_metadata(StagedFile& staged, MPI_File file, MPI_Offset offset, con
 
 template <class Move>
 Outcome at_pointer(StagedFile& staged, MPI_File file, const Memory& memory, const Move& move) {
-  const std::lock_guard lock(staged.pointer_mutex());
+  const base::LockGuard lock(staged.pointer_mutex());
   MPI_Offset offset = 0;
   if (const int code = pmpi().File_get_position(file, &offset); code != MPI_SUCCESS) {
     return {.code = code, .bytes = 0};

@@ -151,7 +151,7 @@ int seek(MPI_File file, MPI_Offset offset, int from) {
       return code;
     }
   }
-  const std::lock_guard lock(staged->pointer_mutex());
+  const base::LockGuard lock(staged->pointer_mutex());
   return pmpi().File_seek(file, offset, from);
 }
 

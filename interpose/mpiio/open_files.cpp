@@ -3,7 +3,6 @@
 #include <atomic>
 #include <filesystem>
 #include <list>
-#include <shared_mutex>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -21,9 +20,9 @@ struct Deferred {
 
 // Never destroyed: a program may end while other threads make calls.
 struct Files {
-  std::shared_mutex mutex;
-  std::unordered_map<MPI_File, std::shared_ptr<StagedFile>> staged;
-  std::list<Deferred> deferred;
+  base::SharedMutex mutex;
+  std::unordered_map<MPI_File, std::shared_ptr<StagedFile>> staged GUARDED_BY(mutex);
+  std::list<Deferred> deferred GUARDED_BY(mutex);
 };
 Files& files() {
   static auto* const all = new Files;
@@ -35,12 +34,12 @@ template <class Condition>
 std::string finish_deferred_if(const Condition& condition) {
   std::list<Deferred> ended;
   {
-    const std::lock_guard lock(files().mutex);
-    auto& all = files().deferred;
-    for (auto at = all.begin(); at != all.end();) {
+    Files& all = files();
+    const base::LockGuard lock(all.mutex);
+    for (auto at = all.deferred.begin(); at != all.deferred.end();) {
       const auto next = std::next(at);
       if (condition(*at)) {
-        ended.splice(ended.end(), all, at);
+        ended.splice(ended.end(), all.deferred, at);
       }
       at = next;
     }
@@ -62,9 +61,10 @@ std::shared_ptr<StagedFile> find_file(MPI_File handle) {
   if (staged_count.load(std::memory_order_relaxed) == 0) [[likely]] {
     return nullptr;
   }
-  const std::shared_lock lock(files().mutex);
-  const auto found = files().staged.find(handle);
-  return found == files().staged.end() ? nullptr : found->second;
+  Files& all = files();
+  const base::SharedLock lock(all.mutex);
+  const auto found = all.staged.find(handle);
+  return found == all.staged.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<StagedFile> find_staged(MPI_File handle) {
@@ -73,33 +73,37 @@ std::shared_ptr<StagedFile> find_staged(MPI_File handle) {
 }
 
 void add_file(MPI_File handle, std::shared_ptr<StagedFile> file) {
-  const std::lock_guard lock(files().mutex);
-  files().staged[handle] = std::move(file);
-  staged_count.store(files().staged.size(), std::memory_order_relaxed);
+  Files& all = files();
+  const base::LockGuard lock(all.mutex);
+  all.staged[handle] = std::move(file);
+  staged_count.store(all.staged.size(), std::memory_order_relaxed);
 }
 
 std::shared_ptr<StagedFile> remove_file(MPI_File handle) {
   if (find_file(handle) == nullptr) {
     return nullptr;
   }
-  const std::lock_guard lock(files().mutex);
-  const auto found = files().staged.find(handle);
+  Files& all = files();
+  const base::LockGuard lock(all.mutex);
+  const auto found = all.staged.find(handle);
   std::shared_ptr<StagedFile> file = std::move(found->second);
-  files().staged.erase(found);
-  staged_count.store(files().staged.size(), std::memory_order_relaxed);
+  all.staged.erase(found);
+  staged_count.store(all.staged.size(), std::memory_order_relaxed);
   return file;
 }
 
 void defer(std::shared_ptr<StagedFile> file, const FileRule* rule) {
   file->close_in_background();
-  const std::lock_guard lock(files().mutex);
-  files().deferred.push_back({std::move(file), rule});
+  Files& all = files();
+  const base::LockGuard lock(all.mutex);
+  all.deferred.push_back({std::move(file), rule});
 }
 
 std::string finish_deferred(const FileRule* rule, const std::string& name) {
   {
-    const std::shared_lock lock(files().mutex);
-    if (files().deferred.empty()) {
+    Files& all = files();
+    const base::SharedLock lock(all.mutex);
+    if (all.deferred.empty()) {
       return {};
     }
   }

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "base/mutex.hpp"
+#include "base/recursive_mutex.hpp"
 #include "file_view.hpp"
 #include "hints.hpp"
 #include "staging/background_drain.hpp"
@@ -63,7 +63,7 @@ class StagedFile {
   FileView view() const;
   void set_view(FileView view);
   /// Held from a look at the individual pointer to its move. An error handler may make calls on the file meanwhile.
-  std::recursive_mutex& pointer_mutex() noexcept { return pointer_mutex_; }
+  base::RecursiveMutex& pointer_mutex() noexcept RETURN_CAPABILITY(pointer_mutex_) { return pointer_mutex_; }
 
   /// `memory`: relative to `data`. `skip`: bytes of the view before them. Returns when they are in the log.
   staging::FileFailure write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
@@ -120,7 +120,7 @@ class StagedFile {
   std::atomic<bool> foreign_ = false;
   std::atomic<bool> told_ = false;
   std::atomic<bool> told_of_shared_pointer_ = false;
-  std::recursive_mutex pointer_mutex_;
+  base::RecursiveMutex pointer_mutex_;
   mutable base::Mutex mutex_;
   Hints hints_ GUARDED_BY(mutex_);
   FileView view_ GUARDED_BY(mutex_);

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "staged_files.hpp"
 #include "tell.hpp"
 #include "within.hpp"
@@ -17,8 +16,8 @@ namespace dovetail::interpose::staged {
 namespace {
 
 struct Table {
-  std::shared_mutex mutex;
-  std::unordered_map<int, DescriptionPointer> descriptions;
+  base::SharedMutex mutex;
+  std::unordered_map<int, DescriptionPointer> descriptions GUARDED_BY(mutex);
 };
 constinit std::atomic<Table*> table{nullptr};
 constinit std::atomic<pid_t> process{0};
@@ -29,13 +28,14 @@ int take_out(int descriptor) noexcept {
   const HeldSignals held;
   DescriptionPointer removed;
   {
-    const std::lock_guard lock(table.load()->mutex);
-    const auto found = table.load()->descriptions.find(descriptor);
-    if (found == table.load()->descriptions.end()) {
+    Table& all = *table.load();
+    const base::LockGuard lock(all.mutex);
+    const auto found = all.descriptions.find(descriptor);
+    if (found == all.descriptions.end()) {
       return 0;
     }
     removed = std::move(found->second);
-    table.load()->descriptions.erase(found);
+    all.descriptions.erase(found);
     has_description[descriptor].store(false, std::memory_order_release);
   }
   const KeptErrno kept;
@@ -63,9 +63,10 @@ DescriptionInUse find_description(int descriptor) noexcept {
     return {};
   }
   const HeldSignals held;
-  const std::shared_lock lock(table.load()->mutex);
-  const auto found = table.load()->descriptions.find(descriptor);
-  return DescriptionInUse(found == table.load()->descriptions.end() ? nullptr : found->second);
+  Table& all = *table.load();
+  const base::SharedLock lock(all.mutex);
+  const auto found = all.descriptions.find(descriptor);
+  return DescriptionInUse(found == all.descriptions.end() ? nullptr : found->second);
 }
 
 void add_description(int descriptor, DescriptionPointer description) {
@@ -79,8 +80,9 @@ void add_description(int descriptor, DescriptionPointer description) {
   if (has_stream[descriptor]) {
     description->file->give_up("a stream has its descriptor");
   }
-  const std::lock_guard lock(table.load()->mutex);
-  table.load()->descriptions[descriptor] = std::move(description);
+  Table& all = *table.load();
+  const base::LockGuard lock(all.mutex);
+  all.descriptions[descriptor] = std::move(description);
   highest = std::max(highest.load(), descriptor);
   has_description[descriptor].store(true, std::memory_order_release);
 }

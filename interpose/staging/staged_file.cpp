@@ -89,7 +89,7 @@ StagedFile::Use StagedFile::use_to_write(int descriptor, std::uint64_t end) noex
 void StagedFile::stage(int descriptor) noexcept {
   const Within within;
   const KeptErrno kept;
-  const std::lock_guard lock(use_);
+  const base::LockGuard lock(use_);
   // While a child is made, or the process ends, it is written through, and staged later.
   if (state_ != State::fresh || staging_pauses != 0 || staging_is_over) {
     return;
@@ -172,7 +172,7 @@ void StagedFile::try_to_stage(int descriptor) {
 ssize_t StagedFile::Use::read(std::uint64_t offset, std::span<std::byte> target) const noexcept {
   std::size_t bytes = 0;
   const FileFailure failure = guarded([&] {
-    TieredFile::Read got = file_->tier_->read(offset, target);
+    TieredFile::Read got = tier().read(offset, target);
     bytes = got.bytes;
     return std::move(got.failure);
   });
@@ -180,7 +180,8 @@ ssize_t StagedFile::Use::read(std::uint64_t offset, std::span<std::byte> target)
 }
 
 ssize_t StagedFile::Use::write(std::uint64_t offset, std::span<const std::byte> data) const noexcept {
-  if (guarded([&] { return file_->tier_->write(offset, data); })) {
+  is_held();
+  if (guarded([&] { return tier().write(offset, data); })) {
     if (const int error = file_->failed_write(offset, data)) {
       return -error;
     }
@@ -191,13 +192,14 @@ ssize_t StagedFile::Use::write(std::uint64_t offset, std::span<const std::byte> 
 
 ssize_t StagedFile::Use::append(std::span<const std::byte> data, std::uint64_t& offset) const noexcept {
   const base::LockGuard lock(file_->end_of_file_);
-  offset = file_->tier_->size();
+  offset = size();
   return write(offset, data);
 }
 
 // What the tier cannot take goes past it.
 int StagedFile::failed_write(std::uint64_t offset, std::span<const std::byte> data) noexcept {
-  const FileFailure failure = guarded([&] { return tier_->write_through(offset, data); });
+  TieredFile& tier = *tier_;
+  const FileFailure failure = guarded([&] { return tier.write_through(offset, data); });
   if (!has_told_.exchange(true)) {
     try {
       tell(path_ + (failure ? " cannot be written: " + failure.text() : " is written through where its tier fails"));
@@ -210,15 +212,16 @@ int StagedFile::failed_write(std::uint64_t offset, std::span<const std::byte> da
 
 int StagedFile::Use::set_size(std::uint64_t size) const noexcept {
   const base::LockGuard lock(file_->end_of_file_);
-  const FileFailure failure = guarded([&] { return file_->tier_->set_size(size); });
+  const FileFailure failure = guarded([&] { return tier().set_size(size); });
   if (!failure) {
+    is_held();
     file_->wrote();
   }
   return failure.error;
 }
 
 int StagedFile::Use::drain() const noexcept {
-  const FileFailure failure = guarded([&] { return file_->tier_->drain(); });
+  const FileFailure failure = guarded([&] { return tier().drain(); });
   if (!failure) {
     file_->take_failure();
   }
@@ -226,7 +229,7 @@ int StagedFile::Use::drain() const noexcept {
 }
 
 int StagedFile::Use::sync() const noexcept {
-  const FileFailure failure = guarded([&] { return file_->tier_->sync(); });
+  const FileFailure failure = guarded([&] { return tier().sync(); });
   const int behind = file_->take_failure();
   return failure ? failure.error : behind;
 }
@@ -282,7 +285,7 @@ void StagedFile::drain_behind() noexcept {
     {
       const base::LockGuard lock(self->mutex_);
       // Nobody will miss the bytes of a file that has no name any more.
-      self->failure_ = failure && !self->tier_->is_removed() ? failure : self->failure_;
+      self->failure_ = failure && !self->drained_tier().is_removed() ? failure : self->failure_;
       self->is_requested_ = self->is_requested_ && failure;
       --self->drains_;
       self->no_drain_.notify_all();
@@ -295,9 +298,9 @@ void StagedFile::drain_behind() noexcept {
   }
   try {
     // As long as a drain is announced, the tier stays.
-    drains().request(std::shared_ptr<TieredFile>(self, tier_.get()), ended);
+    drains().request(std::shared_ptr<TieredFile>(self, &drained_tier()), ended);
   } catch (const std::exception&) {
-    ended(guarded([&] { return tier_->drain(); }));
+    ended(guarded([&] { return drained_tier().drain(); }));
   }
 }
 
@@ -335,7 +338,7 @@ void StagedFile::restore_times() noexcept {
 int StagedFile::give_up(const char* why) noexcept {
   const Within within;
   const KeptErrno kept;
-  const std::lock_guard lock(use_);
+  const base::LockGuard lock(use_);
   if (state_ != State::staged) {
     state_ = State::plain;
     return 0;
@@ -357,7 +360,7 @@ int StagedFile::give_up(const char* why) noexcept {
 }
 
 std::optional<FileFailure> StagedFile::finish_closed() noexcept {
-  const std::lock_guard lock(use_);
+  const base::LockGuard lock(use_);
   if (has_drains()) {
     return std::nullopt;
   }
@@ -367,7 +370,7 @@ std::optional<FileFailure> StagedFile::finish_closed() noexcept {
     failure = std::exchange(failure_, {});
   }
   if (state_ == State::staged && tier_->is_removed()) {
-    failure = guarded([&] { return tier_->forget(); });
+    failure = guarded([&tier = *tier_] { return tier.forget(); });
   } else if (state_ == State::staged && !failure) {
     failure = finish();
   }
@@ -385,10 +388,10 @@ void StagedFile::end() noexcept {
 
 FileFailure StagedFile::finish() noexcept {
   wait_for_drains();
-  FileFailure failure = guarded([&] { return tier_->finish(); });
+  FileFailure failure = guarded([&tier = *tier_] { return tier.finish(); });
   // The drain was refused since nobody will find its bytes, other than by the descriptors of the program: for those they are there.
   if ((failure.error == ENOENT || failure.error == ESTALE) && tier_->is_removed()) {
-    failure = guarded([&] { return tier_->forget(); });
+    failure = guarded([&tier = *tier_] { return tier.forget(); });
   }
   if (!failure) {
     tier_->release();
@@ -402,7 +405,7 @@ std::uint64_t StagedFile::Use::blocks(std::uint64_t of_final) const noexcept {
   constexpr std::uint64_t block = 512;
   constexpr std::uint64_t page = 4096;
   const std::uint64_t whole = (size() + page - 1) / page * (page / block);
-  return std::min(whole, of_final + (file_->tier_->log_bytes() + block - 1) / block);
+  return std::min(whole, of_final + (tier().log_bytes() + block - 1) / block);
 }
 
 void StagedFile::Use::correct(struct stat64& status) const noexcept {

@@ -31,15 +31,18 @@ struct FileIdentity {
 };
 inline FileIdentity identity_of(const struct stat64& status) noexcept { return {status.st_dev, status.st_ino}; }
 
-/// That it stays as it is, for one thread, which takes no signals.
+/// The lock of all files, of this process. One who has it must not wait for the lock of uses of a file.
+base::Mutex& lock_of_files() noexcept;
+
+/// That it stays as it is, for one thread, which takes no signals. The check of locks does not follow it, since it is moved.
 class HeldUse {
  public:
   HeldUse() noexcept = default;
-  explicit HeldUse(UseLock& use) noexcept : use_(&use) {
+  explicit HeldUse(UseLock& use) noexcept NO_THREAD_SAFETY_ANALYSIS : use_(&use) {
     HeldSignals::hold();
     use.lock_shared();
   }
-  ~HeldUse() {
+  ~HeldUse() NO_THREAD_SAFETY_ANALYSIS {
     if (use_ != nullptr) {
       use_->unlock_shared();
       HeldSignals::let_go();
@@ -72,7 +75,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
    public:
     /// Otherwise the file is plain: what the program asks for is the system's to do.
     bool is_staged() const noexcept { return file_ != nullptr; }
-    std::uint64_t size() const { return file_->tier_->size(); }
+    std::uint64_t size() const { return tier().size(); }
     /// Bytes, or a negative errno.
     ssize_t read(std::uint64_t offset, std::span<std::byte> target) const noexcept;
     ssize_t write(std::uint64_t offset, std::span<const std::byte> data) const noexcept;
@@ -91,6 +94,12 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
    private:
     friend class StagedFile;
     std::uint64_t blocks(std::uint64_t of_final) const noexcept;
+    // `held_` has the lock.
+    void is_held() const noexcept ASSERT_SHARED_CAPABILITY(file_->use_) {}
+    dovetail::staging::TieredFile& tier() const noexcept {
+      is_held();
+      return *file_->tier_;
+    }
     HeldUse held_;
     StagedFile* file_ = nullptr;
   };
@@ -117,25 +126,28 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   /// What is staged of a file that has no name any more is not drained.
   std::optional<dovetail::staging::FileFailure> finish_closed() noexcept;
   /// Of the log; empty: it was never staged.
-  const std::string& folder() const noexcept { return folder_; }
+  /// Once it is staged it does not change any more.
+  const std::string& folder() const noexcept NO_THREAD_SAFETY_ANALYSIS { return folder_; }
 
-  // Of those that have it open, and of those that wait for its end: guarded by the lock of all files.
-  unsigned openings = 0;
-  bool is_being_removed = false;  // it is not known yet whether it is
-  bool is_ending = false;         // it is closed, and a thread finishes it
-  int end_error = 0;              // why the log stays though the file is closed
+  // Of those that have it open, and of those that wait for its end.
+  unsigned openings GUARDED_BY(lock_of_files()) = 0;
+  bool is_being_removed GUARDED_BY(lock_of_files()) = false;  // it is not known yet whether it is
+  bool is_ending GUARDED_BY(lock_of_files()) = false;         // it is closed, and a thread finishes it
+  int end_error GUARDED_BY(lock_of_files()) = 0;              // why the log stays though the file is closed
 
  private:
   enum class State { fresh, staged, plain };
   void stage(int descriptor) noexcept;
-  void try_to_stage(int descriptor);
-  void wrote() noexcept;
+  void try_to_stage(int descriptor) REQUIRES(use_);
+  void wrote() noexcept REQUIRES_SHARED(use_);
   void changed() noexcept;
   void restore_times() noexcept;
   void wait_for_drains() noexcept;
-  dovetail::staging::FileFailure finish() noexcept;
-  void end() noexcept;
-  int failed_write(std::uint64_t offset, std::span<const std::byte> data) noexcept;
+  dovetail::staging::FileFailure finish() noexcept REQUIRES(use_);
+  void end() noexcept REQUIRES(use_);
+  int failed_write(std::uint64_t offset, std::span<const std::byte> data) noexcept REQUIRES_SHARED(use_);
+  // Of a file of which a drain is announced: it stays until that has ended.
+  dovetail::staging::TieredFile& drained_tier() const noexcept NO_THREAD_SAFETY_ANALYSIS { return *tier_; }
 
   const FileIdentity identity_;
   const std::string path_;
@@ -143,11 +155,11 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   void (*const drained_)(const std::shared_ptr<StagedFile>&) noexcept;
   static inline constinit std::atomic<unsigned> ends_{0};
   UseLock use_;
-  // These change with `use_` held exclusively. The tier goes when the file is given up, and so before the program can have a record lock or a lease: its descriptor
-  // would refuse the one, and its end would end the other.
-  std::atomic<State> state_ = State::fresh;
-  std::unique_ptr<dovetail::staging::TieredFile> tier_;
-  std::string folder_;
+  std::atomic<State> state_ = State::fresh;  // changes with `use_` held exclusively
+  // It goes when the file is given up, and so before the program can have a record lock or a lease: its descriptor would refuse the one, and its end would end the
+  // other.
+  std::unique_ptr<dovetail::staging::TieredFile> tier_ GUARDED_BY(use_);
+  std::string folder_ GUARDED_BY(use_);
   base::Mutex end_of_file_;
   std::atomic<bool> is_requested_{false};
   std::atomic<bool> has_told_{false};

@@ -21,7 +21,7 @@ using FilePointer = std::shared_ptr<StagedFile>;
 struct Files {
   base::Mutex mutex;
   base::ConditionVariable changed;
-  std::map<FileIdentity, FilePointer> all GUARDED_BY(mutex);
+  std::map<FileIdentity, FilePointer> all GUARDED_BY(lock_of_files());
 };
 // Never destroyed: other threads may make calls while the program ends.
 constinit std::atomic<Files*> made{nullptr};
@@ -39,7 +39,7 @@ Files& files() {
   return *found;
 }
 
-void forget(Files& place, const FilePointer& file) REQUIRES(place.mutex) {
+void forget(Files& place, const FilePointer& file) REQUIRES(lock_of_files()) {
   place.all.erase(file->identity());
   count = place.all.size();
   place.changed.notify_all();
@@ -57,7 +57,7 @@ void tell_of(const FilePointer& file, const FileFailure& failure) noexcept {
 // Whether the program has closed it, and nothing is left that has to come first.
 bool begin_end(const FilePointer& file) noexcept {
   Files& place = files();
-  const base::LockGuard lock(place.mutex);
+  const base::LockGuard lock(lock_of_files());
   const auto found = place.all.find(file->identity());
   const bool is_known = found != place.all.end() && found->second == file;
   if (!is_known || file->openings != 0 || file->has_drains() || file->is_being_removed || file->is_ending) {
@@ -73,7 +73,7 @@ void end_closed(const FilePointer& file) noexcept {
     const std::optional<FileFailure> failure = file->finish_closed();
     {
       Files& place = files();
-      const base::LockGuard lock(place.mutex);
+      const base::LockGuard lock(lock_of_files());
       file->is_ending = false;
       if (failure) {
         file->end_error = failure->error;
@@ -87,8 +87,8 @@ void end_closed(const FilePointer& file) noexcept {
   }
 }
 
-void wait_for_end(Files& place, base::UniqueLock& lock, const FileIdentity& identity) REQUIRES(place.mutex) {
-  const auto is_ending = [&]() REQUIRES(place.mutex) {
+void wait_for_end(Files& place, base::UniqueLock& lock, const FileIdentity& identity) REQUIRES(lock_of_files()) {
+  const auto is_ending = [&]() REQUIRES(lock_of_files()) {
     const auto found = place.all.find(identity);
     return found != place.all.end() && found->second->is_ending;
   };
@@ -101,7 +101,7 @@ void wait_for_end(Files& place, base::UniqueLock& lock, const FileIdentity& iden
 template <class Which>
 std::vector<FilePointer> files_that(const Which& are_wanted) {
   Files& place = files();
-  const base::LockGuard lock(place.mutex);
+  const base::LockGuard lock(lock_of_files());
   std::vector<FilePointer> found;
   for (const auto& [identity, file] : place.all) {
     if (are_wanted(*file)) {
@@ -110,9 +110,11 @@ std::vector<FilePointer> files_that(const Which& are_wanted) {
   }
   return found;
 }
-bool is_open(const StagedFile& file) noexcept { return file.openings != 0; }
+bool is_open(const StagedFile& file) noexcept REQUIRES(lock_of_files()) { return file.openings != 0; }
 
 }  // namespace
+
+base::Mutex& lock_of_files() noexcept { return files().mutex; }
 
 bool no_files() noexcept { return count.load(std::memory_order_relaxed) == 0; }
 
@@ -122,7 +124,7 @@ FilePointer find_file(const FileIdentity& identity) noexcept {
   }
   const HeldSignals held;
   Files& place = files();
-  const base::LockGuard lock(place.mutex);
+  const base::LockGuard lock(lock_of_files());
   const auto found = place.all.find(identity);
   return found == place.all.end() ? nullptr : found->second;
 }
@@ -133,7 +135,7 @@ FilePointer open_known_file(const FileIdentity& identity) {
   }
   const Within within;
   Files& place = files();
-  base::UniqueLock lock(place.mutex);
+  base::UniqueLock lock(lock_of_files());
   wait_for_end(place, lock, identity);
   const auto found = place.all.find(identity);
   if (found == place.all.end()) {
@@ -146,7 +148,7 @@ FilePointer open_known_file(const FileIdentity& identity) {
 FilePointer open_file(const FileIdentity& identity, const std::string& path, const FileRule& rule) {
   const Within within;
   Files& place = files();
-  base::UniqueLock lock(place.mutex);
+  base::UniqueLock lock(lock_of_files());
   wait_for_end(place, lock, identity);
   FilePointer& file = place.all[identity];
   if (file == nullptr) {
@@ -164,7 +166,7 @@ FilePointer open_file(const FileIdentity& identity, const std::string& path, con
 
 void open_again(StagedFile& file) noexcept {
   const HeldSignals held;
-  const base::LockGuard lock(files().mutex);
+  const base::LockGuard lock(lock_of_files());
   ++file.openings;
 }
 
@@ -172,8 +174,7 @@ int close_file(const FilePointer& file) noexcept {
   const Within within;
   const int error = file->take_failure();
   {
-    Files& place = files();
-    const base::LockGuard lock(place.mutex);
+    const base::LockGuard lock(lock_of_files());
     if (--file->openings != 0) {
       return error;
     }
@@ -187,8 +188,8 @@ int settle_file(const FilePointer& file, const char* why) noexcept {
   const Within within;
   {
     Files& place = files();
-    base::UniqueLock lock(place.mutex);
-    const auto is_pending = [&]() REQUIRES(place.mutex) {
+    base::UniqueLock lock(lock_of_files());
+    const auto is_pending = [&]() REQUIRES(lock_of_files()) {
       const auto found = place.all.find(file->identity());
       return found != place.all.end() && found->second == file && file->openings == 0;
     };
@@ -220,7 +221,7 @@ int settle_below(const std::string& folder, const char* why) noexcept {
 
 bool begin_removal(StagedFile& file) noexcept {
   const HeldSignals held;
-  const base::LockGuard lock(files().mutex);
+  const base::LockGuard lock(lock_of_files());
   if (file.openings != 0 || file.is_being_removed || file.is_ending) {
     return false;
   }
@@ -230,8 +231,7 @@ bool begin_removal(StagedFile& file) noexcept {
 void end_removal(StagedFile& file, bool is_removed) noexcept {
   const Within within;
   {
-    Files& place = files();
-    const base::LockGuard lock(place.mutex);
+    const base::LockGuard lock(lock_of_files());
     file.is_being_removed = false;
   }
   end_closed(file.shared_from_this());
@@ -248,17 +248,19 @@ int finish_all(const char* why) noexcept {
   int first = 0;
   std::vector<FilePointer> closed;
   try {
-    for (const FilePointer& file : files_that(is_open)) {
+    for (const FilePointer& file :
+         files_that([](const StagedFile& file) REQUIRES(lock_of_files()) { return is_open(file); })) {
       const int error = file->give_up(why);
       first = first != 0 ? first : error;
     }
-    closed = files_that([](const StagedFile& file) { return !is_open(file); });
+    closed = files_that([](const StagedFile& file) REQUIRES(lock_of_files()) { return !is_open(file); });
   } catch (const std::exception&) {
     first = first != 0 ? first : ENOMEM;
   }
   Files& place = files();
-  base::UniqueLock lock(place.mutex);
-  while (std::ranges::any_of(place.all, [](const auto& each) { return !is_open(*each.second); })) {
+  base::UniqueLock lock(lock_of_files());
+  while (std::ranges::any_of(place.all,
+                             [](const auto& each) REQUIRES(lock_of_files()) { return !is_open(*each.second); })) {
     const EndingSignals ending;
     place.changed.wait(lock);
   }

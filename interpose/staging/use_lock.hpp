@@ -3,10 +3,12 @@
 
 #include <pthread.h>
 
+#include "base/thread_safety.hpp"
+
 namespace dovetail::interpose::staged {
 
-/// As std::shared_mutex, for std::shared_lock and std::lock_guard. A thread that has it must not take it again.
-class UseLock {
+/// As `base::SharedMutex`. A thread that has it must not take it again.
+class CAPABILITY("lock of uses") UseLock {
  public:
   UseLock() noexcept {
     pthread_rwlockattr_t attributes;
@@ -18,10 +20,10 @@ class UseLock {
   ~UseLock() { pthread_rwlock_destroy(&lock_); }
   UseLock(const UseLock&) = delete;
   UseLock& operator=(const UseLock&) = delete;
-  void lock() noexcept { pthread_rwlock_wrlock(&lock_); }
-  void unlock() noexcept { pthread_rwlock_unlock(&lock_); }
-  void lock_shared() noexcept { pthread_rwlock_rdlock(&lock_); }
-  void unlock_shared() noexcept { pthread_rwlock_unlock(&lock_); }
+  void lock() noexcept ACQUIRE() { pthread_rwlock_wrlock(&lock_); }
+  void unlock() noexcept RELEASE() { pthread_rwlock_unlock(&lock_); }
+  void lock_shared() noexcept ACQUIRE_SHARED() { pthread_rwlock_rdlock(&lock_); }
+  void unlock_shared() noexcept RELEASE_SHARED() { pthread_rwlock_unlock(&lock_); }
 
  private:
   pthread_rwlock_t lock_;

@@ -1,9 +1,10 @@
-// The standard library's mutex, lock and condition variable, known to the check of locks (thread_safety.hpp).
+// The standard library's mutexes, locks and condition variable, known to the check of locks (thread_safety.hpp).
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <shared_mutex>
 
 #include "base/thread_safety.hpp"
 
@@ -20,6 +21,18 @@ class CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
+/// As `std::shared_mutex`: many threads read what one changes.
+class CAPABILITY("mutex") SharedMutex {
+ public:
+  void lock() ACQUIRE() { mutex_.lock(); }
+  void unlock() noexcept RELEASE() { mutex_.unlock(); }
+  void lock_shared() ACQUIRE_SHARED() { mutex_.lock_shared(); }
+  void unlock_shared() noexcept RELEASE_SHARED() { mutex_.unlock_shared(); }
+
+ private:
+  std::shared_mutex mutex_;
+};
+
 /// As `std::lock_guard`, for any lock of this room.
 template <class Lockable>
 class SCOPED_CAPABILITY LockGuard {
@@ -30,6 +43,19 @@ class SCOPED_CAPABILITY LockGuard {
   ~LockGuard() RELEASE() { lockable_.unlock(); }
   LockGuard(const LockGuard&) = delete;
   LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  Lockable& lockable_;
+};
+
+/// As `std::shared_lock`, from its beginning to its end.
+template <class Lockable>
+class SCOPED_CAPABILITY SharedLock {
+ public:
+  explicit SharedLock(Lockable& lockable) ACQUIRE_SHARED(lockable) : lockable_(lockable) { lockable_.lock_shared(); }
+  ~SharedLock() RELEASE() { lockable_.unlock_shared(); }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
 
  private:
   Lockable& lockable_;

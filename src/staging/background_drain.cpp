@@ -24,6 +24,7 @@ FileFailure drained(TieredFile* file) noexcept {
 BackgroundDrain::BackgroundDrain(unsigned most_at_once) {
   for (unsigned i = 0; i < std::max(most_at_once, 1U); ++i) {
     drainers_.push_back(std::make_unique<Drainer>(*this));
+    idle_.push_back(drainers_.back().get());
   }
 }
 
@@ -34,11 +35,11 @@ void BackgroundDrain::request(std::shared_ptr<TieredFile> file, Done done) {
   {
     const base::LockGuard lock(mutex_);
     keep(std::move(file), std::move(done));
-    drainer = first_to_drain() == requested_.end() ? nullptr : idle_drainer();
-    if (drainer == nullptr) {
+    if (first_to_drain() == requested_.end() || idle_.empty()) {
       return;  // one that is busy will look for it
     }
-    drainer->is_busy = true;
+    drainer = idle_.back();
+    idle_.pop_back();
   }
   bool is_posted = false;
   tasking::with_background_runtime([&](detail::RuntimeCore& core) { is_posted = drainer->work.post(core); });
@@ -62,14 +63,9 @@ void BackgroundDrain::keep(std::shared_ptr<TieredFile> file, Done done) {
 
 void BackgroundDrain::wait() {
   base::UniqueLock lock(mutex_);
-  while (std::ranges::any_of(drainers_, [](const auto& each) { return each->is_busy; })) {
+  while (idle_.size() != drainers_.size()) {
     changed_.wait(lock);
   }
-}
-
-BackgroundDrain::Drainer* BackgroundDrain::idle_drainer() {
-  const auto idle = std::ranges::find_if(drainers_, [](const auto& each) { return !each->is_busy; });
-  return idle != drainers_.end() ? idle->get() : nullptr;
 }
 
 // Two drains of one file would wait for each other.
@@ -101,7 +97,7 @@ void BackgroundDrain::run(Drainer& drainer) noexcept {
     ended.clear();  // closes the file, perhaps, which takes its time
     lock.lock();
   }
-  drainer.is_busy = false;
+  idle_.push_back(&drainer);
   changed_.notify_all();
 }
 

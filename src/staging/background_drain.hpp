@@ -45,17 +45,16 @@ class BackgroundDrain {
   struct Drainer {
     explicit Drainer(BackgroundDrain& drain) : work([this, &drain] { drain.run(*this); }) {}
     tasking::ExecutorWork work;
-    bool is_busy = false;  // guarded by the lock
   };
   void run(Drainer& drainer) noexcept;
   void keep(std::shared_ptr<TieredFile> file, Done done) REQUIRES(mutex_);
-  Drainer* idle_drainer() REQUIRES(mutex_);
   AllRequested::iterator first_to_drain() REQUIRES(mutex_);
 
   std::vector<std::unique_ptr<Drainer>> drainers_;
   base::Mutex mutex_;
   base::ConditionVariable changed_;
-  AllRequested requested_ GUARDED_BY(mutex_);  // in the order of the calls
+  std::vector<Drainer*> idle_ GUARDED_BY(mutex_);  // of `drainers_`; has room for all
+  AllRequested requested_ GUARDED_BY(mutex_);      // in the order of the calls
 };
 
 }  // namespace dovetail::staging

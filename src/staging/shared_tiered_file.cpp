@@ -147,8 +147,8 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
 struct SharedTieredFile::OpenFiles {
   base::Mutex mutex;
   base::ConditionVariable opened;
-  std::map<Identity, std::weak_ptr<SharedTieredFile>> files GUARDED_BY(mutex);
-  std::set<Identity> opening GUARDED_BY(mutex);  // a thread reads its log, or what was left of it
+  std::map<Identity, std::weak_ptr<SharedTieredFile>> files GUARDED_BY(lock_of_all());
+  std::set<Identity> opening GUARDED_BY(lock_of_all());  // a thread reads its log, or what was left of it
   BackgroundDrain drain{most_drains_at_once};
 
   // Never destroyed: what is on the tier when the process ends is found by the next opening. The child of a fork begins anew: what its parent has
@@ -160,6 +160,8 @@ struct SharedTieredFile::OpenFiles {
   }
 };
 
+base::Mutex& SharedTieredFile::lock_of_all() noexcept { return OpenFiles::of_process().mutex; }
+
 SharedTieredFile::SharedTieredFile(Identity identity, std::string folder, std::string path,
                                    std::unique_ptr<TieredFile> file, std::size_t segment_bytes)
     : identity_(identity),
@@ -170,7 +172,7 @@ SharedTieredFile::SharedTieredFile(Identity identity, std::string folder, std::s
 
 SharedTieredFile::~SharedTieredFile() {
   OpenFiles& all = OpenFiles::of_process();
-  const base::LockGuard lock(all.mutex);
+  const base::LockGuard lock(lock_of_all());
   if (const auto found = all.files.find(identity_); found != all.files.end() && found->second.expired()) {
     all.files.erase(found);
   }
@@ -189,7 +191,7 @@ SharedTieredFile::Opened SharedTieredFile::open(const std::string& tier, const s
   const Identity identity{status.st_dev, status.st_ino};
   std::shared_ptr<SharedTieredFile> file;  // the last share must not go while the lock is held
   OpenFiles& all = OpenFiles::of_process();
-  base::UniqueLock lock(all.mutex);
+  base::UniqueLock lock(lock_of_all());
   while (all.opening.contains(identity)) {
     all.opened.wait(lock);
   }
@@ -270,8 +272,7 @@ FileFailure SharedTieredFile::take_failure() {
 }
 
 FileFailure SharedTieredFile::leave(bool drained) {
-  OpenFiles& all = OpenFiles::of_process();
-  const base::LockGuard lock(all.mutex);
+  const base::LockGuard lock(lock_of_all());
   if (--openings_ != 0 || !drained) {
     return {};
   }

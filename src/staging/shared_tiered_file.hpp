@@ -54,6 +54,8 @@ class SharedTieredFile : public std::enable_shared_from_this<SharedTieredFile> {
     auto operator<=>(const Identity&) const = default;
   };
   struct OpenFiles;
+  /// Of all files of the process.
+  static base::Mutex& lock_of_all() noexcept;
   SharedTieredFile(Identity identity, std::string folder, std::string path, std::unique_ptr<TieredFile> file,
                    std::size_t segment_bytes);
   std::shared_ptr<TieredFile> tiered() { return {shared_from_this(), file_.get()}; }
@@ -65,8 +67,8 @@ class SharedTieredFile : public std::enable_shared_from_this<SharedTieredFile> {
   const std::unique_ptr<TieredFile> file_;
   const std::size_t segment_bytes_;
   const pid_t process_ = ::getpid();
-  unsigned openings_ = 0;     // guarded by the lock of all files
-  bool is_finished_ = false;  // the same; its log is removed
+  unsigned openings_ GUARDED_BY(lock_of_all()) = 0;
+  bool is_finished_ GUARDED_BY(lock_of_all()) = false;  // its log is removed
   std::atomic<bool> has_told_{false};
   std::atomic<bool> is_requested_{false};  // a drain in the background, or it has failed
   base::Mutex mutex_;

@@ -246,8 +246,8 @@ class Group final : private FabricArrivals {
   base::Mutex adding_;  ///< Segments begin one after the other.
   const Limits limits_;
   std::uint8_t segments_ GUARDED_BY(adding_) = 0;
-  std::string
-      out_of_step_;  ///< Why what other ranks say of segments is not known any more; empty: it is. As `segments_`.
+  /// Why what other ranks say of segments is not known any more; empty: it is.
+  std::string out_of_step_ GUARDED_BY(adding_);
 
   mutable base::Mutex arriving_;
   /// How many have been taken of each rank's ring. Written under the lock, read by any thread that asks whether there is more.

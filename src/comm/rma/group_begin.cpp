@@ -188,7 +188,9 @@ Connection::Message Group::hear(int rank, std::uint8_t segment) const {
 // What keeps a segment from beginning, as one rank sees it: that is told to the others. It goes on with all that still answer.
 class Group::Beginning {
  public:
-  Beginning(Group& group, std::uint8_t id) : group_(group), id_(id) {}
+  /// @param out_of_step  The group's, whose lock the caller holds as long as this lives.
+  Beginning(Group& group, std::uint8_t id, std::string& out_of_step)
+      : group_(group), id_(id), out_of_step_(out_of_step) {}
 
   template <class Action>
   void attempt(const Action& action) {
@@ -198,13 +200,13 @@ class Group::Beginning {
       ended_ = ended_ != nullptr ? ended_ : std::current_exception();
       note(error.what());
     } catch (const OutOfStep& error) {
-      group_.out_of_step_ = error.what();
+      out_of_step_ = error.what();
       note(error.what());
     } catch (const tasking::WaitInterrupted&) {
       ended_ = std::current_exception();
-      group_.out_of_step_ =
+      out_of_step_ =
           "Rank " + std::to_string(group_.rank_) + " was interrupted while it began segment " + std::to_string(id_);
-      note(group_.out_of_step_);
+      note(out_of_step_);
     } catch (const std::exception& error) {
       note(cannot_begin(group_.rank_, id_, error));
     }
@@ -227,7 +229,7 @@ class Group::Beginning {
   // `take` is given the rank and its message. After one that does not come in time, none is waited for.
   template <class Take>
   void hear_all(const Take& take) {
-    for (int rank = 0; rank < group_.size() && group_.out_of_step_.empty(); ++rank) {
+    for (int rank = 0; rank < group_.size() && out_of_step_.empty(); ++rank) {
       if (group_.peer(rank).connection != nullptr) {
         attempt([&] { take(rank, group_.hear(rank, id_)); });
       }
@@ -249,6 +251,7 @@ class Group::Beginning {
  private:
   Group& group_;
   const std::uint8_t id_;
+  std::string& out_of_step_;
   std::string problem_;       // the first
   std::exception_ptr ended_;  // of the first rank that has ended, or of Ctrl-C
 };
@@ -363,7 +366,7 @@ std::uint8_t Group::add_segment(std::uint64_t bytes, std::uint32_t notifications
   }
   ++segments_;
   std::pair<Offer, int> own{{.id = id, .is_none = 1}, -1};
-  Beginning beginning(*this, id);
+  Beginning beginning(*this, id, out_of_step_);
   beginning.attempt([&] {
     add_local(id, program_memory == nullptr ? bytes : 0, notifications);
     own = offer_own(id, bytes, notifications, program_memory);

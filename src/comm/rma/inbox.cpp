@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,7 +11,7 @@
 #include "comm/rma/group.hpp"
 #include "comm/rma/recorded.hpp"
 #include "comm/rma/waiting.hpp"
-#include "dovetail/synchronization.hpp"
+#include "tasking/pausing_mutex.hpp"
 
 namespace dovetail::rma {
 namespace {
@@ -33,9 +32,9 @@ void check(const InboxOptions& options) {
 
 struct Inbox::State {
   struct To {  // Another process, as its messages are sent.
-    Mutex sending;
-    std::uint64_t sent = 0;
-    bool is_free = true;  // the next place
+    tasking::PausingMutex sending;
+    std::uint64_t sent GUARDED_BY(sending) = 0;
+    bool is_free GUARDED_BY(sending) = true;  // the next place
   };
 
   State(const Group& made_for, const InboxOptions& made_with)
@@ -69,7 +68,7 @@ struct Inbox::State {
   std::uint64_t offset(std::uint32_t place) const noexcept { return std::uint64_t{place} * stride; }
 
   // The sender whose message is received next, if one has come.
-  std::optional<int> look() {
+  std::optional<int> look() REQUIRES(receiving) {
     comm::rma::Group& in = comm::rma::require_own(own);
     comm::rma::take_what_has_come(in);
     for (std::uint32_t i = 0; i < ranks; ++i) {
@@ -86,7 +85,7 @@ struct Inbox::State {
   }
 
   // What comes may be a later one of its sender, if that one and the next have come at the same time.
-  int wait() {
+  int wait() REQUIRES(receiving) {
     for (;;) {
       if (const std::optional<int> sender = look()) {
         return *sender;
@@ -96,7 +95,7 @@ struct Inbox::State {
     }
   }
 
-  Received take(int sender, std::span<std::byte> into) {
+  Received take(int sender, std::span<std::byte> into) REQUIRES(receiving) {
     std::uint64_t& number = received[static_cast<std::size_t>(sender)];
     const std::uint32_t its_place = place(sender, number);
     const std::size_t bytes = come[its_place] - 1;
@@ -138,10 +137,11 @@ struct Inbox::State {
   const std::uint32_t stride;  // bytes from one to the next
   const Segment segment;
   std::vector<To> to;
-  Mutex receiving;                      // for what follows
-  std::vector<std::uint64_t> received;  // of each sender, so far
-  std::vector<std::uint32_t> come;      // of each place, the value of its notification; 0: it has not been taken
-  std::uint32_t next = 0;               // whose turn it is
+  tasking::PausingMutex receiving;
+  std::vector<std::uint64_t> received GUARDED_BY(receiving);  // of each sender, so far
+  // Of each place, the value of its notification; 0: it has not been taken.
+  std::vector<std::uint32_t> come GUARDED_BY(receiving);
+  std::uint32_t next GUARDED_BY(receiving) = 0;  // whose turn it is
 };
 
 Inbox Inbox::open(const Group& group, const InboxOptions& options) {
@@ -161,7 +161,7 @@ void Inbox::send(int rank, std::span<const std::byte> message) const {
   comm::rma::Group& in = comm::rma::require_own(state.own);
   comm::rma::require_there(in, in.peer(rank));
   State::To& to = state.to[static_cast<std::size_t>(rank)];
-  const std::lock_guard lock(to.sending);
+  const base::LockGuard lock(to.sending);
   if (!to.is_free) {
     notify_wait(state.segment, state.is_free(state.place(rank, to.sent)), rank);
     to.is_free = true;
@@ -175,14 +175,19 @@ void Inbox::send(int rank, std::span<const std::byte> message) const {
 
 Inbox::Received Inbox::receive(std::span<std::byte> into) const {
   comm::rma::refuse_in_onready("A message");
-  const std::lock_guard lock(state_->receiving);
-  return state_->take(state_->wait(), into);
+  State& state = *state_;
+  const base::LockGuard lock(state.receiving);
+  return state.take(state.wait(), into);
 }
 
 std::optional<Inbox::Received> Inbox::try_receive(std::span<std::byte> into) const {
-  const std::unique_lock lock(state_->receiving, std::try_to_lock);
-  const std::optional<int> sender = lock.owns_lock() ? state_->look() : std::nullopt;
-  return sender ? std::optional(state_->take(*sender, into)) : std::nullopt;
+  State& state = *state_;
+  if (!state.receiving.try_lock()) {
+    return std::nullopt;
+  }
+  const base::LockGuard lock(state.receiving, std::adopt_lock);
+  const std::optional<int> sender = state.look();
+  return sender ? std::optional(state.take(*sender, into)) : std::nullopt;
 }
 
 }  // namespace dovetail::rma
