@@ -15,11 +15,11 @@ namespace dovetail::hdf5 {
 namespace {
 
 // HDF5 asks for the context of a request as it does for that of an object. The object below may be null here.
-struct Request : Object {
+struct RequestToken : Object {
   std::shared_ptr<Transfers> transfers;  // null: none
 };
 
-Request& request_of(void* request) { return static_cast<Request&>(handle_of(request)); }
+RequestToken& token_of(void* request) { return static_cast<RequestToken&>(handle_of(request)); }
 
 H5VL_request_status_t status_of(const Transfers& transfers) REQUIRES(staging::stage_lock) {
   if (transfers.outstanding != 0) {
@@ -39,7 +39,7 @@ std::uint64_t left_of(std::uint64_t nanoseconds, std::uint64_t begin) {
 }
 
 herr_t wait(void* given, std::uint64_t nanoseconds, H5VL_request_status_t* status) {
-  const Request& request = request_of(given);
+  const RequestToken& request = token_of(given);
   *status = H5VL_REQUEST_STATUS_SUCCEED;
   std::uint64_t left = nanoseconds;
   if (request.transfers != nullptr) {
@@ -66,7 +66,7 @@ herr_t wait(void* given, std::uint64_t nanoseconds, H5VL_request_status_t* statu
 }
 
 herr_t notify(void* given, H5VL_request_notify_t callback, void* context) {
-  const Request& request = request_of(given);
+  const RequestToken& request = token_of(given);
   if (request.transfers == nullptr) {
     return H5VLrequest_notify(request.under, request.connector, callback, context);
   }
@@ -84,7 +84,7 @@ herr_t notify(void* given, H5VL_request_notify_t callback, void* context) {
 
 // What HDF5 has noted about the file already counts on the bytes: they are written in any case.
 herr_t cancel(void* given, H5VL_request_status_t* status) {
-  const Request& request = request_of(given);
+  const RequestToken& request = token_of(given);
   if (request.transfers == nullptr) {
     return H5VLrequest_cancel(request.under, request.connector, status);
   }
@@ -97,7 +97,7 @@ herr_t cancel(void* given, H5VL_request_status_t* status) {
 }
 
 herr_t specific(void* given, H5VL_request_specific_args_t* arguments) {
-  const Request& request = request_of(given);
+  const RequestToken& request = token_of(given);
   if (request.transfers == nullptr) {
     return H5VLrequest_specific(request.under, request.connector, arguments);
   }
@@ -130,12 +130,12 @@ herr_t specific(void* given, H5VL_request_specific_args_t* arguments) {
 }
 
 herr_t optional(void* given, H5VL_optional_args_t* arguments) {
-  const Request& request = request_of(given);
+  const RequestToken& request = token_of(given);
   return request.under != nullptr ? H5VLrequest_optional(request.under, request.connector, arguments) : -1;
 }
 
 herr_t release(void* given) {
-  const std::unique_ptr<Request> request(&request_of(given));
+  const std::unique_ptr<RequestToken> request(&token_of(given));
   const herr_t result = request->under != nullptr ? H5VLrequest_free(request->under, request->connector) : 0;
   const KeptErrors kept;
   H5Idec_ref(request->connector);
@@ -146,7 +146,7 @@ herr_t release(void* given) {
 
 void* new_request(std::shared_ptr<Transfers> transfers, void* under, hid_t connector) {
   H5Iinc_ref(connector);
-  return static_cast<Object*>(new Request{{under, connector, nullptr}, std::move(transfers)});
+  return static_cast<Object*>(new RequestToken{{under, connector, nullptr}, std::move(transfers)});
 }
 
 H5VL_request_class_t request_class() {

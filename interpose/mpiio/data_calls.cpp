@@ -48,18 +48,18 @@ std::uint64_t bytes_of(const MPI_Status& status) {
 }
 
 template <class Call>
-Outcome library_call(MPI_File file, MPI_Offset offset, const Memory& memory, const Call& call) {
+Transferred library_call(MPI_File file, MPI_Offset offset, const Memory& memory, const Call& call) {
   MPI_Status status{};
-  Outcome outcome{.code = call(file, offset, memory, &status), .bytes = 0};
+  Transferred outcome{.code = call(file, offset, memory, &status), .bytes = 0};
   outcome.bytes = outcome.code == MPI_SUCCESS ? bytes_of(status) : 0;
   return outcome;
 }
 
 // The MPI library does it, behind what is staged.
 template <class Call>
-Outcome behind_drain(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory, const Call& call) {
+Transferred behind_drain(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory, const Call& call) {
   const int code = drain_own(staged, file);
-  return code == MPI_SUCCESS ? library_call(file, offset, memory, call) : Outcome{.code = code, .bytes = 0};
+  return code == MPI_SUCCESS ? library_call(file, offset, memory, call) : Transferred{.code = code, .bytes = 0};
 }
 
 // A call that can be followed here.
@@ -86,7 +86,7 @@ std::vector<std::byte> packed(const Memory& memory) {
 }
 
 // Without the layout. Nothing: the MPI library knows better, also what is wrong with it.
-std::optional<Prepared> place(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
+std::optional<Prepared> place(const RankFile& staged, MPI_Offset offset, const Memory& memory) {
   Prepared prepared{.view = staged.view(), .layout = nullptr};
   if (!prepared.view.is_known() || offset < 0 || memory.count < 0 || memory.type == handles().no_type) {
     return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<Prepared> place(const StagedFile& staged, MPI_Offset offset, const
   return prepared;
 }
 
-std::optional<Prepared> prepare(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
+std::optional<Prepared> prepare(const RankFile& staged, MPI_Offset offset, const Memory& memory) {
   std::optional<Prepared> prepared = place(staged, offset, memory);
   const std::optional<TypeLayout> type = prepared ? layout_of(memory.type) : std::nullopt;
   const auto count = static_cast<std::uint64_t>(memory.count);
@@ -107,7 +107,7 @@ std::optional<Prepared> prepare(const StagedFile& staged, MPI_Offset offset, con
 }
 
 // For a memory type that is not known here.
-std::optional<Prepared> prepare_packed(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
+std::optional<Prepared> prepare_packed(const RankFile& staged, MPI_Offset offset, const Memory& memory) {
   std::optional<Prepared> prepared = place(staged, offset, memory);
   if (!prepared || memory.count == 0) {
     return std::nullopt;
@@ -127,7 +127,7 @@ struct Reach {
 };
 
 // Displacements of a file type never decrease. Where it is not known, it may be the whole file.
-Reach reach_of(const StagedFile& staged, MPI_Offset offset, const Memory& memory) {
+Reach reach_of(const RankFile& staged, MPI_Offset offset, const Memory& memory) {
   if (memory.count == 0) {
     return {};
   }
@@ -148,13 +148,13 @@ Reach reach_of(const StagedFile& staged, MPI_Offset offset, const Memory& memory
   return reach;
 }
 
-bool meets_staged(const StagedFile& staged, const Reach& reach) {
+bool meets_staged(const RankFile& staged, const Reach& reach) {
   return reach.begin < reach.end && staged.has_staged({static_cast<std::uint64_t>(reach.begin),
                                                        static_cast<std::size_t>(reach.end - reach.begin)});
 }
 
 // The other ranks wait for this one: without memory to look, it may write anywhere.
-Reach reach_of_any(const StagedFile& staged, MPI_Offset offset, const Memory& memory) noexcept {
+Reach reach_of_any(const RankFile& staged, MPI_Offset offset, const Memory& memory) noexcept {
   try {
     return reach_of(staged, offset, memory);
   } catch (...) {
@@ -163,7 +163,7 @@ Reach reach_of_any(const StagedFile& staged, MPI_Offset offset, const Memory& me
 }
 
 // What ranks write collectively goes behind what any of them has staged there. Ranks that write parts of their own, each once, never drain for it.
-int order_writes(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+int order_writes(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   const Reach own = reach_of_any(staged, offset, memory);
   std::array<std::int64_t, 2> all = {-own.begin, own.end};
   agree_on_largest(staged.communicator(), all);
@@ -173,7 +173,7 @@ int order_writes(StagedFile& staged, MPI_File file, MPI_Offset offset, const Mem
 }
 
 // Those are one part of the file each.
-bool may_be_metadata(const StagedFile& staged, const Memory& memory) {
+bool may_be_metadata(const RankFile& staged, const Memory& memory) {
   if (!staged.view().is_plain()) {
     return false;
   }
@@ -183,7 +183,7 @@ bool may_be_metadata(const StagedFile& staged, const Memory& memory) {
          static_cast<std::uint64_t>(memory.count) <= most_metadata_bytes / static_cast<std::uint64_t>(each);
 }
 
-FileFailure write_prepared(StagedFile& staged, const Prepared& prepared, const std::byte* data) {
+FileFailure write_prepared(RankFile& staged, const Prepared& prepared, const std::byte* data) {
   FileFailure failure = staged.write(prepared.view, prepared.skip, prepared.layout, data);
   if (!failure) {
     if (staged.is_tier_full() && staged.tells()) {
@@ -199,7 +199,7 @@ FileFailure write_prepared(StagedFile& staged, const Prepared& prepared, const s
   return staged.write_final(prepared.view, prepared.skip, prepared.layout, data);
 }
 
-Outcome stage(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Transferred stage(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   if (staged.is_undrained()) {
     return library_call(file, offset, memory, library_write_at);  // which says that it is open for reading
   }
@@ -221,7 +221,7 @@ Outcome stage(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory
   if (const FileFailure failure = write_prepared(staged, *prepared, data)) {
     return {.code = fail(file, MPI_ERR_IO, failure.text()), .bytes = 0};
   }
-  Outcome outcome{.code = MPI_SUCCESS, .bytes = prepared->layout->bytes()};
+  Transferred outcome{.code = MPI_SUCCESS, .bytes = prepared->layout->bytes()};
   const Hints hints = staged.hints();
   if (hints.cache == Cache::coherent) {
     outcome.code = drain_own(staged, file);
@@ -232,21 +232,21 @@ Outcome stage(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory
 }
 
 // The next rank that writes the same, or reads it, finds it in the final file.
-Outcome write_metadata(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Transferred write_metadata(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   return meets_staged(staged, reach_of(staged, offset, memory))
              ? behind_drain(staged, file, offset, memory, library_write_at)
              : library_call(file, offset, memory, library_write_at);
 }
 
 template <class Move>
-Outcome at_pointer(StagedFile& staged, MPI_File file, const Memory& memory, const Move& move) {
+Transferred at_pointer(RankFile& staged, MPI_File file, const Memory& memory, const Move& move) {
   const base::LockGuard lock(staged.pointer_mutex());
   MPI_Offset offset = 0;
   if (const int code = pmpi().File_get_position(file, &offset); code != MPI_SUCCESS) {
     return {.code = code, .bytes = 0};
   }
   const std::uint64_t unit_bytes = staged.view().unit_bytes;
-  Outcome outcome = move(staged, file, offset, memory);
+  Transferred outcome = move(staged, file, offset, memory);
   if (outcome.code == MPI_SUCCESS && unit_bytes != 0) {
     outcome.code = pmpi().File_seek(file, static_cast<MPI_Offset>(outcome.bytes / unit_bytes), MPI_SEEK_CUR);
   }
@@ -270,7 +270,7 @@ int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; }
 
 // A rank that fails alone in a collective call is not waited for: those that move staged data are not collective any more.
 template <class Move>
-Outcome without_exceptions_of(MPI_File file, const Move& move) noexcept {
+Transferred without_exceptions_of(MPI_File file, const Move& move) noexcept {
   try {
     return move();
   } catch (...) {
@@ -278,14 +278,14 @@ Outcome without_exceptions_of(MPI_File file, const Move& move) noexcept {
   }
 }
 
-Outcome write_staged(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Transferred write_staged(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   if (memory.count > 0 && staged.is_of_format_library() && may_be_metadata(staged, memory)) {
     return write_metadata(staged, file, offset, memory);
   }
   return stage(staged, file, offset, memory);
 }
 
-Outcome write_ordered(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Transferred write_ordered(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   if (staged.is_of_format_library()) {
     if (const int code = order_writes(staged, file, offset, memory); code != MPI_SUCCESS) {
       return {.code = code, .bytes = 0};
@@ -294,7 +294,7 @@ Outcome write_ordered(StagedFile& staged, MPI_File file, MPI_Offset offset, cons
   return stage(staged, file, offset, memory);
 }
 
-Outcome read_staged(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Transferred read_staged(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   if ((staged.mode() & MPI_MODE_WRONLY) != 0 || staged.staged_end() == 0) {
     return library_call(file, offset, memory, library_read_at);
   }
@@ -312,31 +312,31 @@ Outcome read_staged(StagedFile& staged, MPI_File file, MPI_Offset offset, const 
 
 }  // namespace
 
-Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Transferred write_at(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   return without_exceptions_of(file, [&] { return write_staged(staged, file, offset, memory); });
 }
 
-Outcome write_at_all(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Transferred write_at_all(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   return without_exceptions_of(file, [&] { return write_ordered(staged, file, offset, memory); });
 }
 
-Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
+Transferred read_at(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory) {
   return without_exceptions_of(file, [&] { return read_staged(staged, file, offset, memory); });
 }
 
-Outcome write_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory) {
+Transferred write_at_pointer(RankFile& staged, MPI_File file, const Memory& memory) {
   return at_pointer(staged, file, memory, write_at);
 }
 
-Outcome write_all_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory) {
+Transferred write_all_at_pointer(RankFile& staged, MPI_File file, const Memory& memory) {
   return at_pointer(staged, file, memory, write_at_all);
 }
 
-Outcome read_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory) {
+Transferred read_at_pointer(RankFile& staged, MPI_File file, const Memory& memory) {
   return at_pointer(staged, file, memory, read_at);
 }
 
-int settle_before_read(StagedFile& staged, MPI_File file, bool& is_staged) {
+int settle_before_read(RankFile& staged, MPI_File file, bool& is_staged) {
   is_staged = any_failed(staged.communicator(), staged.staged_end() != 0);
   if (!is_staged || !staged.is_of_format_library()) {
     return MPI_SUCCESS;
@@ -345,7 +345,7 @@ int settle_before_read(StagedFile& staged, MPI_File file, bool& is_staged) {
   return drain_all(staged, file);
 }
 
-int tell_status(const Outcome& outcome, MPI_Status* status) {
+int tell_status(const Transferred& outcome, MPI_Status* status) {
   if (outcome.code == MPI_SUCCESS && status != MPI_STATUS_IGNORE) {
     pmpi().Status_set_elements_x(status, handles().byte, static_cast<MPI_Count>(outcome.bytes));
     pmpi().Status_set_cancelled(status, 0);
@@ -353,7 +353,7 @@ int tell_status(const Outcome& outcome, MPI_Status* status) {
   return outcome.code;
 }
 
-int tell_request(const Outcome& outcome, MPI_Request* request) {
+int tell_request(const Transferred& outcome, MPI_Request* request) {
   if (outcome.code != MPI_SUCCESS) {
     return outcome.code;
   }

@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-#include "staged_file.hpp"
+#include "rank_file.hpp"
 
 namespace dovetail::interpose::mpiio {
 
@@ -15,28 +15,28 @@ struct Memory {
 };
 
 /// How a call has ended.
-struct Outcome {
+struct Transferred {
   int code = MPI_SUCCESS;
   std::uint64_t bytes = 0;
 };
 
 /// At an offset, which counts elements of the view. An error has been told to the file's error handler.
-Outcome write_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
-Outcome read_at(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
+Transferred write_at(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
+Transferred read_at(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
 /// The same of all ranks. Those exchange something only where the order of their writes must stay (format_library.hpp).
-Outcome write_at_all(StagedFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
+Transferred write_at_all(RankFile& staged, MPI_File file, MPI_Offset offset, const Memory& memory);
 /// At the individual pointer, which the MPI library keeps, and which is moved.
-Outcome write_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
-Outcome write_all_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
-Outcome read_at_pointer(StagedFile& staged, MPI_File file, const Memory& memory);
+Transferred write_at_pointer(RankFile& staged, MPI_File file, const Memory& memory);
+Transferred write_all_at_pointer(RankFile& staged, MPI_File file, const Memory& memory);
+Transferred read_at_pointer(RankFile& staged, MPI_File file, const Memory& memory);
 
 /// Before a collective read: drains on all ranks where they may read what others have staged (format_library.hpp). `is_staged`: some rank still has
 /// something staged. If none has, the read is the MPI library's. Returns an error code. Collective.
-int settle_before_read(StagedFile& staged, MPI_File file, bool& is_staged);
+int settle_before_read(RankFile& staged, MPI_File file, bool& is_staged);
 
 /// What a call with a status returns.
-int tell_status(const Outcome& outcome, MPI_Status* status);
+int tell_status(const Transferred& outcome, MPI_Status* status);
 /// What a call with a request returns: one that has ended.
-int tell_request(const Outcome& outcome, MPI_Request* request);
+int tell_request(const Transferred& outcome, MPI_Request* request);
 
 }  // namespace dovetail::interpose::mpiio

@@ -14,7 +14,7 @@ Memory memory(const void* data, MPI_Count count, MPI_Datatype type) {
 }
 
 // It is done at once; its end tells how much.
-int tell_begin(StagedFile& staged, const Outcome& outcome) {
+int tell_begin(RankFile& staged, const Transferred& outcome) {
   if (outcome.code == MPI_SUCCESS) {
     staged.set_begun(outcome.bytes);
   }
@@ -22,7 +22,7 @@ int tell_begin(StagedFile& staged, const Outcome& outcome) {
 }
 
 // The MPI library does it, behind what is staged.
-int before_shared_pointer(MPI_File file, int (*drain)(StagedFile& staged, MPI_File file)) {
+int before_shared_pointer(MPI_File file, int (*drain)(RankFile& staged, MPI_File file)) {
   const auto staged = find_staged(file);
   if (staged == nullptr) {
     return MPI_SUCCESS;

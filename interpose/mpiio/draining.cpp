@@ -9,7 +9,7 @@ using staging::FileFailure;
 
 namespace {
 
-int failed_drain(const StagedFile& staged, MPI_File file, const FileFailure& failure) {
+int failed_drain(const RankFile& staged, MPI_File file, const FileFailure& failure) {
   if (failure) {
     tell(text_of_drain(failure, staged.path(), staged.folder()));
   }
@@ -20,16 +20,16 @@ int failed_drain(const StagedFile& staged, MPI_File file, const FileFailure& fai
 
 }  // namespace
 
-int drain_all(StagedFile& staged, MPI_File file) {
+int drain_all(RankFile& staged, MPI_File file) {
   return agree_on_drain(staged, file, without_exceptions("drain", [&] { return staged.drain(); }));
 }
 
-int agree_on_drain(const StagedFile& staged, MPI_File file, const FileFailure& failure) {
+int agree_on_drain(const RankFile& staged, MPI_File file, const FileFailure& failure) {
   return any_failed(staged.communicator(), static_cast<bool>(failure)) ? failed_drain(staged, file, failure)
                                                                        : MPI_SUCCESS;
 }
 
-int drain_own(StagedFile& staged, MPI_File file) {
+int drain_own(RankFile& staged, MPI_File file) {
   const FileFailure failure = without_exceptions("drain", [&] { return staged.drain(); });
   return failure ? failed_drain(staged, file, failure) : MPI_SUCCESS;
 }

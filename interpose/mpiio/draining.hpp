@@ -3,15 +3,15 @@
 
 #include <mpi.h>
 
-#include "staged_file.hpp"
+#include "rank_file.hpp"
 
 namespace dovetail::interpose::mpiio {
 
 /// When it returns MPI_SUCCESS, nothing is staged on any rank. Otherwise it fails on all of them, and each has told its error handler. Collective.
-int drain_all(StagedFile& staged, MPI_File file);
+int drain_all(RankFile& staged, MPI_File file);
 /// The same of drains that have ended, each as its rank says.
-int agree_on_drain(const StagedFile& staged, MPI_File file, const staging::FileFailure& failure);
+int agree_on_drain(const RankFile& staged, MPI_File file, const staging::FileFailure& failure);
 /// As `drain_all`, for this rank.
-int drain_own(StagedFile& staged, MPI_File file);
+int drain_own(RankFile& staged, MPI_File file);
 
 }  // namespace dovetail::interpose::mpiio

@@ -60,7 +60,7 @@ FileView view_of(MPI_Offset displacement, MPI_Datatype unit, MPI_Datatype tile) 
 }
 
 // Hints that are changed while the file is open. Collective.
-int change_hints(StagedFile& staged, MPI_File file, MPI_Info info, const char* call) {
+int change_hints(RankFile& staged, MPI_File file, MPI_Info info, const char* call) {
   const ReadHints read = read_hints(hints_of(info), staged.hints());
   if (any_failed(staged.communicator(), !read.why_not.empty())) {
     if (!read.why_not.empty()) {

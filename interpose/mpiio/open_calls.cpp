@@ -60,7 +60,7 @@ int size_of(MPI_Comm communicator) {
 
 struct OpenedTier {
   std::unique_ptr<TieredFile> file;
-  StagedFile::Names names;
+  RankFile::Names names;
   FileFailure failure;
 };
 
@@ -192,9 +192,9 @@ void read_beside(MPI_Comm communicator, const std::string& path, int mode, const
   }
   if (undrained != nullptr) {
     staging::FolderName name = folder_for(wanted.read.hints, path);
-    add_file(file, std::make_shared<StagedFile>(std::move(undrained),
-                                                StagedFile::Names{std::move(name.final_path), std::move(name.folder)},
-                                                wanted.read.hints, own, mode));
+    add_file(file, std::make_shared<RankFile>(std::move(undrained),
+                                              RankFile::Names{std::move(name.final_path), std::move(name.folder)},
+                                              wanted.read.hints, own, mode));
   }
 }
 
@@ -226,8 +226,8 @@ void stage(MPI_Comm communicator, const std::string& path, int mode, const Wante
   }
   MPI_Comm own{};
   pmpi().Comm_dup(communicator, &own);
-  add_file(file, std::make_shared<StagedFile>(std::move(opened.file), std::move(opened.names), wanted.read.hints,
-                                              wanted.rule, own, mode, all[1] != 0));
+  add_file(file, std::make_shared<RankFile>(std::move(opened.file), std::move(opened.names), wanted.read.hints,
+                                            wanted.rule, own, mode, all[1] != 0));
 }
 
 Wanted wanted_for(const std::string& path, MPI_Info info) {
@@ -311,7 +311,7 @@ int open_file(MPI_Comm communicator, const char* path, int mode, MPI_Info info, 
 
 // Without those that are deferred. Collective, also where some ranks do not drain: MPI_File_set_info may have given each of them other hints. No rank lets its log go
 // before all have said that they will: otherwise some of them would be taken for what is left of a killed job.
-int drain_at_close(StagedFile& staged, MPI_File file) {
+int drain_at_close(RankFile& staged, MPI_File file) {
   return agree_on_drain(staged, file, without_exceptions("drain", [&] {
                           if (staged.hints().flush != Flush::none) {
                             return staged.finish();
@@ -322,7 +322,7 @@ int drain_at_close(StagedFile& staged, MPI_File file) {
 }
 
 // One rank drains what the job before has left, while the program goes on.
-int close_undrained(const std::shared_ptr<StagedFile>& staged, MPI_File* file) {
+int close_undrained(const std::shared_ptr<RankFile>& staged, MPI_File* file) {
   MPI_Comm communicator = staged->communicator();
   const int closed = pmpi().File_close(file);
   // No rank reads it any more.
@@ -336,7 +336,7 @@ int close_undrained(const std::shared_ptr<StagedFile>& staged, MPI_File* file) {
 }
 
 int close_file(MPI_File* file) {
-  const std::shared_ptr<StagedFile> staged = remove_file(*file);
+  const std::shared_ptr<RankFile> staged = remove_file(*file);
   if (staged == nullptr) {
     return pmpi().File_close(file);
   }

@@ -14,14 +14,14 @@ namespace dovetail::interpose::mpiio {
 namespace {
 
 struct Deferred {
-  std::shared_ptr<StagedFile> file;
+  std::shared_ptr<RankFile> file;
   const FileRule* rule;
 };
 
 // Never destroyed: a program may end while other threads make calls.
 struct Files {
   base::SharedMutex mutex;
-  std::unordered_map<MPI_File, std::shared_ptr<StagedFile>> staged GUARDED_BY(mutex);
+  std::unordered_map<MPI_File, std::shared_ptr<RankFile>> staged GUARDED_BY(mutex);
   std::list<Deferred> deferred GUARDED_BY(mutex);
 };
 Files& files() {
@@ -57,7 +57,7 @@ std::string finish_deferred_if(const Condition& condition) {
 
 }  // namespace
 
-std::shared_ptr<StagedFile> find_file(MPI_File handle) {
+std::shared_ptr<RankFile> find_file(MPI_File handle) {
   if (staged_count.load(std::memory_order_relaxed) == 0) [[likely]] {
     return nullptr;
   }
@@ -67,32 +67,32 @@ std::shared_ptr<StagedFile> find_file(MPI_File handle) {
   return found == all.staged.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<StagedFile> find_staged(MPI_File handle) {
-  std::shared_ptr<StagedFile> file = find_file(handle);
+std::shared_ptr<RankFile> find_staged(MPI_File handle) {
+  std::shared_ptr<RankFile> file = find_file(handle);
   return file != nullptr && file->is_written_through() ? nullptr : file;
 }
 
-void add_file(MPI_File handle, std::shared_ptr<StagedFile> file) {
+void add_file(MPI_File handle, std::shared_ptr<RankFile> file) {
   Files& all = files();
   const base::LockGuard lock(all.mutex);
   all.staged[handle] = std::move(file);
   staged_count.store(all.staged.size(), std::memory_order_relaxed);
 }
 
-std::shared_ptr<StagedFile> remove_file(MPI_File handle) {
+std::shared_ptr<RankFile> remove_file(MPI_File handle) {
   if (find_file(handle) == nullptr) {
     return nullptr;
   }
   Files& all = files();
   const base::LockGuard lock(all.mutex);
   const auto found = all.staged.find(handle);
-  std::shared_ptr<StagedFile> file = std::move(found->second);
+  std::shared_ptr<RankFile> file = std::move(found->second);
   all.staged.erase(found);
   staged_count.store(all.staged.size(), std::memory_order_relaxed);
   return file;
 }
 
-void defer(std::shared_ptr<StagedFile> file, const FileRule* rule) {
+void defer(std::shared_ptr<RankFile> file, const FileRule* rule) {
   file->close_in_background();
   Files& all = files();
   const base::LockGuard lock(all.mutex);

@@ -6,22 +6,22 @@
 #include <memory>
 #include <string>
 
-#include "staged_file.hpp"
+#include "rank_file.hpp"
 
 namespace dovetail::interpose::mpiio {
 
 struct FileRule;
 
 /// Null: the file is not staged, and its calls are the MPI library's. Next to no cost where nothing is. Any thread.
-std::shared_ptr<StagedFile> find_file(MPI_File handle);
+std::shared_ptr<RankFile> find_file(MPI_File handle);
 /// The same for calls that move data: null also where all of them are written through.
-std::shared_ptr<StagedFile> find_staged(MPI_File handle);
-void add_file(MPI_File handle, std::shared_ptr<StagedFile> file);
+std::shared_ptr<RankFile> find_staged(MPI_File handle);
+void add_file(MPI_File handle, std::shared_ptr<RankFile> file);
 /// Null: it was not there.
-std::shared_ptr<StagedFile> remove_file(MPI_File handle);
+std::shared_ptr<RankFile> remove_file(MPI_File handle);
 
 /// Drains it in the background; `rule` is that of its group.
-void defer(std::shared_ptr<StagedFile> file, const FileRule* rule);
+void defer(std::shared_ptr<RankFile> file, const FileRule* rule);
 /// Waits for the deferred files of that group, and for those that have that name, perhaps by links. Empty: all went well. Else a text.
 std::string finish_deferred(const FileRule* rule, const std::string& name);
 /// For all of them.

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "tell.hpp"
 #include "within.hpp"
 

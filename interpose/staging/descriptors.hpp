@@ -8,13 +8,13 @@
 
 #include "base/mutex.hpp"
 #include "held_signals.hpp"
-#include "staged_file.hpp"
+#include "program_file.hpp"
 
 namespace dovetail::interpose::staged {
 
 /// What descriptors share that are copies of each other. The position is that of the system's own description.
 struct Description {
-  std::shared_ptr<StagedFile> file;
+  std::shared_ptr<ProgramFile> file;
   std::atomic<int> flags;  ///< As of F_GETFL.
   base::Mutex position;    ///< Held from a look at it until it is set.
 };

@@ -8,7 +8,7 @@
 #include "descriptors.hpp"
 #include "libc.hpp"
 #include "opening.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;
@@ -19,7 +19,7 @@ namespace {
 template <class Staged, class Plain>
 auto by_descriptor(int fd, const Staged& staged, const Plain& plain) {
   const DescriptionInUse description = description_of(fd);
-  const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
+  const ProgramFile::Use use = description != nullptr ? description->file->use() : ProgramFile::Use();
   return use.is_staged() ? staged(use, *description) : plain();
 }
 
@@ -41,14 +41,14 @@ int make_durable(int fd, const Plain& plain) {
   if (description_of(fd) != nullptr) {
     pthread_testcancel();
   }
-  return by_descriptor(fd, [](const StagedFile::Use& use, Description&) { return result_of(use.sync()); }, plain);
+  return by_descriptor(fd, [](const ProgramFile::Use& use, Description&) { return result_of(use.sync()); }, plain);
 }
 
 // Not by its identity: the drain looks at the file as well, by a descriptor of its own, and has to see what there is.
 template <class Status, class Look>
 int look_by_descriptor(int fd, Status* status, const Look& look) {
   const DescriptionInUse description = description_of(fd);
-  const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
+  const ProgramFile::Use use = description != nullptr ? description->file->use() : ProgramFile::Use();
   const int result = look();
   if (result == 0 && use.is_staged()) {
     const KeptErrno kept;
@@ -71,19 +71,19 @@ int look_by_name(Status* status, const Look& look) {
     return look();
   }
   for (;;) {
-    const unsigned ends = StagedFile::ends();
+    const unsigned ends = ProgramFile::ends();
     const int result = look();
     if (result != 0 || !is_file(*status)) {
       return result;
     }
     const KeptErrno kept;
-    const std::shared_ptr<StagedFile> file = find_file(identity_of(*status));
-    const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use();
+    const std::shared_ptr<ProgramFile> file = find_file(identity_of(*status));
+    const ProgramFile::Use use = file != nullptr ? file->use() : ProgramFile::Use();
     if (use.is_staged()) {
       use.correct(*status);
       return 0;
     }
-    if (ends == StagedFile::ends()) {
+    if (ends == ProgramFile::ends()) {
       return 0;
     }
   }
@@ -98,7 +98,7 @@ DOVETAIL_CALL off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
   const auto plain = [&] { return libc::lseek64(fd, offset, whence); };
   return by_descriptor(
       fd,
-      [&](const StagedFile::Use& use, Description& description) {
+      [&](const ProgramFile::Use& use, Description& description) {
         const dovetail::base::LockGuard lock(description.position);
         if (whence == SEEK_END) {
           off64_t to = 0;
@@ -135,7 +135,7 @@ DOVETAIL_CALL int ftruncate64(int fd, off64_t size) noexcept {
   const auto plain = [&] { return libc::ftruncate64(fd, size); };
   return by_descriptor(
       fd,
-      [&](const StagedFile::Use& use, Description& description) {
+      [&](const ProgramFile::Use& use, Description& description) {
         return size < 0 || !may_write(description) ? plain()
                                                    : result_of(use.set_size(static_cast<std::uint64_t>(size)));
       },

@@ -3,7 +3,7 @@
 
 #include "libc.hpp"
 #include "opening.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "staging_pauses.hpp"
 #include "within.hpp"
 
@@ -45,7 +45,7 @@ int linked(int folder, const char* path, bool follow, const Call& call) {
 template <class Call>
 int unlinked(int folder, const char* path, const Call& call) {
   struct stat64 status{};
-  std::shared_ptr<StagedFile> file;
+  std::shared_ptr<ProgramFile> file;
   if (!no_files() && is_active() && path != nullptr) {
     const KeptErrno kept;
     file = libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 ? find_file(identity_of(status)) : nullptr;
@@ -100,8 +100,8 @@ DOVETAIL_CALL int remove(const char* path) noexcept {
 DOVETAIL_CALL int truncate64(const char* path, off64_t size) noexcept {
   struct stat64 status{};
   if (!no_files() && is_active() && size >= 0 && libc::stat64(path, &status) == 0) {
-    const std::shared_ptr<StagedFile> file = find_file(identity_of(status));
-    const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use();
+    const std::shared_ptr<ProgramFile> file = find_file(identity_of(status));
+    const ProgramFile::Use use = file != nullptr ? file->use() : ProgramFile::Use();
     if (use.is_staged() && ::access(path, W_OK) == 0) {
       const int error = use.set_size(static_cast<std::uint64_t>(size));
       return error != 0 ? fail(error) : 0;

@@ -6,7 +6,7 @@
 #include "libc.hpp"
 #include "opening.hpp"
 #include "own_descriptors.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;

@@ -16,7 +16,7 @@
 #include "descriptors.hpp"
 #include "libc.hpp"
 #include "others.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "tell.hpp"
 #include "within.hpp"
 
@@ -64,7 +64,7 @@ bool is_of_no_group(int folder, const char* path) noexcept {
           (libc::fstatat64(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(status.st_mode)));
 }
 
-void add(int descriptor, const std::shared_ptr<StagedFile>& file, int flags) {
+void add(int descriptor, const std::shared_ptr<ProgramFile>& file, int flags) {
   try {
     auto description = std::make_shared<Description>();
     description->file = file;
@@ -76,8 +76,8 @@ void add(int descriptor, const std::shared_ptr<StagedFile>& file, int flags) {
   }
 }
 
-int empty(int descriptor, const std::shared_ptr<StagedFile>& file) {
-  const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use();
+int empty(int descriptor, const std::shared_ptr<ProgramFile>& file) {
+  const ProgramFile::Use use = file != nullptr ? file->use() : ProgramFile::Use();
   if (use.is_staged()) {
     return use.size() != 0 ? use.set_size(0) : 0;
   }
@@ -109,7 +109,7 @@ Opening::Opening(int folder, const char* path, int flags) noexcept
   if (is_of_no_group(folder, path) || libc::fstatat64(folder, path, &status, 0) != 0 || !S_ISREG(status.st_mode)) {
     return;
   }
-  if (const std::shared_ptr<StagedFile> file = find_file(identity_of(status))) {
+  if (const std::shared_ptr<ProgramFile> file = find_file(identity_of(status))) {
     if (writes(flags)) {
       empties_ = true;
       flags_ &= ~O_TRUNC;
@@ -154,7 +154,7 @@ int Opening::look_at(int descriptor) const noexcept {
     if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
       return 0;
     }
-    std::shared_ptr<StagedFile> file = open_known_file(identity_of(status));
+    std::shared_ptr<ProgramFile> file = open_known_file(identity_of(status));
     if (file == nullptr) {
       path = path.empty() ? link_of(descriptor) : std::move(path);
       const FileRule* const rule = rule_of(path);
@@ -198,7 +198,7 @@ int settle_path(int folder, const char* path, const char* why, bool follow) noex
       !S_ISREG(status.st_mode)) {
     return 0;
   }
-  if (const std::shared_ptr<StagedFile> file = find_file(identity_of(status))) {
+  if (const std::shared_ptr<ProgramFile> file = find_file(identity_of(status))) {
     return settle_file(file, why);
   }
   try {
@@ -239,7 +239,7 @@ int settle_opened(int descriptor, const char* why) noexcept {
     if (libc::fstat64(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0) {
       return 0;
     }
-    if (const std::shared_ptr<StagedFile> file = find_file(identity_of(status))) {
+    if (const std::shared_ptr<ProgramFile> file = find_file(identity_of(status))) {
       return settle_file(file, why);
     }
     return settle_named(path.empty() ? link_of(descriptor) : path, status);
@@ -255,7 +255,7 @@ int settle_descriptor(int descriptor, const char* why) noexcept {
   const KeptErrno kept;
   struct stat64 status{};
   const bool is_regular = libc::fstat64(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  const std::shared_ptr<StagedFile> file = is_regular ? find_file(identity_of(status)) : nullptr;
+  const std::shared_ptr<ProgramFile> file = is_regular ? find_file(identity_of(status)) : nullptr;
   return file != nullptr ? settle_file(file, why) : 0;
 }
 

@@ -13,7 +13,7 @@
 #include "descriptors.hpp"
 #include "libc.hpp"
 #include "opening.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;
@@ -153,7 +153,7 @@ DOVETAIL_CALL int ioctl(int fd, unsigned long request, ...) noexcept {
   {
     const DescriptionInUse description =
         error == 0 && source >= 0 && !is_same(fd, source) ? description_of(fd) : DescriptionInUse();
-    const StagedFile::Use use = description != nullptr ? description->file->use() : StagedFile::Use();
+    const ProgramFile::Use use = description != nullptr ? description->file->use() : ProgramFile::Use();
     if (description != nullptr && !use.is_staged()) {
       // cp tries to clone a file before it writes it, which most file systems cannot: it may become staged after that.
       return libc::ioctl(fd, request, argument);

@@ -13,7 +13,7 @@
 #include "listener.hpp"
 #include "opening.hpp"
 #include "own_descriptors.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "staging_pauses.hpp"
 #include "tell.hpp"
 #include "within.hpp"

@@ -4,7 +4,7 @@
 
 #include "libc.hpp"
 #include "opening.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "staging_pauses.hpp"
 #include "within.hpp"
 

@@ -2,14 +2,14 @@
 #include <ctime>
 
 #include "libc.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;
 
 namespace {
 
-std::shared_ptr<StagedFile> named(int folder, const char* path, int flags) noexcept {
+std::shared_ptr<ProgramFile> named(int folder, const char* path, int flags) noexcept {
   struct stat64 status{};
   const KeptErrno kept;
   const bool found = !no_files() && !Within::is_now() && path != nullptr &&
@@ -17,7 +17,7 @@ std::shared_ptr<StagedFile> named(int folder, const char* path, int flags) noexc
   return found ? find_file(identity_of(status)) : nullptr;
 }
 
-std::shared_ptr<StagedFile> opened(int fd) noexcept {
+std::shared_ptr<ProgramFile> opened(int fd) noexcept {
   struct stat64 status{};
   const KeptErrno kept;
   const bool found = !no_files() && !Within::is_now() && libc::fstat64(fd, &status) == 0;
@@ -25,13 +25,13 @@ std::shared_ptr<StagedFile> opened(int fd) noexcept {
 }
 
 // `time`: null is now.
-int set(const std::shared_ptr<StagedFile>& file, int result, const timespec* time) noexcept {
+int set(const std::shared_ptr<ProgramFile>& file, int result, const timespec* time) noexcept {
   if (file != nullptr && result == 0 && (time == nullptr || time->tv_nsec != UTIME_OMIT)) {
     file->set_modified(time == nullptr || time->tv_nsec == UTIME_NOW ? nullptr : time);
   }
   return result;
 }
-int set(const std::shared_ptr<StagedFile>& file, int result, const timeval* times) noexcept {
+int set(const std::shared_ptr<ProgramFile>& file, int result, const timeval* times) noexcept {
   if (times == nullptr) {
     return set(file, result, static_cast<const timespec*>(nullptr));
   }

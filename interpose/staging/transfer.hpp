@@ -33,7 +33,7 @@ class Transfer {
   off64_t offset_;
   int flags_;
   DescriptionInUse description_;
-  StagedFile::Use use_;  // until the call is made, also if the system makes it
+  ProgramFile::Use use_;  // until the call is made, also if the system makes it
 };
 
 }  // namespace dovetail::interpose::staged

@@ -1,6 +1,6 @@
 // The calls that walk through folders. They look at files by calls of the C library's own, which are not seen.
 #include "libc.hpp"
-#include "staged_files.hpp"
+#include "program_files.hpp"
 #include "within.hpp"
 
 using namespace dovetail::interpose::staged;
@@ -9,8 +9,8 @@ namespace {
 
 void correct(struct stat64& status) noexcept {
   const KeptErrno kept;
-  const std::shared_ptr<StagedFile> file = S_ISREG(status.st_mode) ? find_file(identity_of(status)) : nullptr;
-  if (const StagedFile::Use use = file != nullptr ? file->use() : StagedFile::Use(); use.is_staged()) {
+  const std::shared_ptr<ProgramFile> file = S_ISREG(status.st_mode) ? find_file(identity_of(status)) : nullptr;
+  if (const ProgramFile::Use use = file != nullptr ? file->use() : ProgramFile::Use(); use.is_staged()) {
     use.correct(status);
   }
 }

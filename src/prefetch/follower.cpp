@@ -74,9 +74,9 @@ void foretold(Progress& progress) noexcept {
   }
 }
 
-bool lost_patience(Progress& progress) noexcept {
+bool strays_too_often(Progress& progress) noexcept {
   progress.unforeseen.fetch_add(1, std::memory_order_relaxed);
-  if (progress.strayed.fetch_add(1, std::memory_order_relaxed) < patience) {
+  if (progress.strayed.fetch_add(1, std::memory_order_relaxed) < most_strays) {
     return false;
   }
   progress.given_up.store(does_not_fit, std::memory_order_relaxed);
@@ -105,14 +105,14 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
   bool first_time = false;
   const std::uint32_t found = touched(plan, offset, end, cursor, first_time);
   if (found == none) {
-    return lost_patience(progress) ? Followed::over : Followed::fits;
+    return strays_too_often(progress) ? Followed::over : Followed::fits;
   }
   const std::uint32_t next = found + (end >= plan.extents[found].end() ? 1 : 0);
   if (found < cursor) {
     // Again, or a little late. Otherwise it was left out before, and the program goes through the file in another order.
     if (!first_time || cursor - found <= reach) {
       foretold(progress);
-    } else if (lost_patience(progress)) {
+    } else if (strays_too_often(progress)) {
       return Followed::over;
     }
   } else if (found - cursor <= reach) {
@@ -120,7 +120,7 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
     foretold(progress);
   } else {
     // The program has left something out. What was asked for is not taken back.
-    if (lost_patience(progress)) {
+    if (strays_too_often(progress)) {
       return Followed::over;
     }
     advance(progress.cursor, next);

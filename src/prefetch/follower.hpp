@@ -17,7 +17,7 @@ enum class Followed : std::uint8_t {
 /// How many extents further on a program may go at a time, such as when several threads read.
 inline constexpr std::uint32_t reach = 64;
 /// How many reads more than those that it foretells may leave the plan.
-inline constexpr std::int32_t patience = 8;
+inline constexpr std::int32_t most_strays = 8;
 
 /// Notes that the program reads of the file, if that is left to the system: a plan without extents only says where the program is.
 void note_begun(const FilePlan& plan) noexcept;

@@ -27,10 +27,10 @@ std::size_t whole_stripes(std::size_t stripe, std::size_t bytes) noexcept {
 }
 
 // One request to the final file: consecutive bytes of one or several pieces.
-class Request {
+class DrainWrite {
  public:
   // `most`: no more bytes than these are drained, so that a small file does not cost the memory of a large request.
-  Request(FileCalls& calls, const FinalFile& file, const DrainShape& shape, std::uint64_t most)
+  DrainWrite(FileCalls& calls, const FinalFile& file, const DrainShape& shape, std::uint64_t most)
       : calls_(calls),
         file_(file),
         rate_(shape.bytes_per_second),
@@ -83,7 +83,7 @@ class Request {
   std::size_t held_ = 0;
 };
 
-FileFailure write_piece(const DrainPlan::Piece& piece, const LogSegment& segment, Request& request) {
+FileFailure write_piece(const DrainPlan::Piece& piece, const LogSegment& segment, DrainWrite& request) {
   base::ByteRange range = piece.range;
   LogPlace place = piece.place;
   while (range.length != 0) {
@@ -110,7 +110,7 @@ std::uint64_t bytes_of(const DrainPlan& plan) {
   return sum;
 }
 
-FileFailure write_pieces(const DrainPlan& plan, const StagingLog::Segments& segments, Request& request) {
+FileFailure write_pieces(const DrainPlan& plan, const StagingLog::Segments& segments, DrainWrite& request) {
   for (const DrainPlan::Piece& piece : plan.pieces) {
     const auto segment = segments.find(piece.place.segment);
     if (segment == segments.end()) {
@@ -189,7 +189,7 @@ FileFailure drain_into(FileCalls& calls, const FinalFile& file, const DrainPlan&
   if (failure) {
     return failure;
   }
-  Request request(calls, file, shape, bytes_of(plan));
+  DrainWrite request(calls, file, shape, bytes_of(plan));
   failure = write_pieces(plan, segments, request);
   if (!failure) {
     failure = size_of(file, size);

@@ -231,13 +231,13 @@ void AioQueue::sleep(int wake_descriptor, std::chrono::steady_clock::time_point 
   }
 }
 
-bool AioQueue::announce_to(int /*bell*/, int watch) noexcept {
+bool AioQueue::notify_by(int /*bell*/, int watch) noexcept {
   epoll_event event{};
   watch_ = watch;
   return epoll_ctl(watch_, EPOLL_CTL_ADD, bell_, &event) == 0;
 }
 
-bool AioQueue::announce(bool on) noexcept {
+bool AioQueue::notify_completions(bool on) noexcept {
   epoll_event event{};
   event.events = on ? EPOLLIN | EPOLLET : 0;
   epoll_ctl(watch_, EPOLL_CTL_MOD, bell_, &event);

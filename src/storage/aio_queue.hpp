@@ -36,8 +36,8 @@ class AioQueue final : public WorkerQueue {
   /// Gathers the planned attempt of a request that `suits`. Keeps it in a list while the context is full.
   void submit(Request& request) noexcept;
   void sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept override;
-  bool announce_to(int bell, int watch) noexcept override;
-  bool announce(bool on) noexcept override;
+  bool notify_by(int bell, int watch) noexcept override;
+  bool notify_completions(bool on) noexcept override;
   /// Nothing: Linux cancels only polls here, never a transfer (fs/aio.c); they are waited for.
   void cancel() noexcept {}
   /// Moves on what was kept while the context was full.
@@ -64,7 +64,7 @@ class AioQueue final : public WorkerQueue {
   io_context_t context_ = nullptr;
   Mapped* mapped_ = nullptr;  // The context as the kernel shows it to us; null where it looks unfamiliar.
   int bell_ = -1;             // Written by the kernel for each completion.
-  int watch_ = -1;            // The epoll instance that watches `bell_` while completions are announced.
+  int watch_ = -1;            // The epoll instance that watches `bell_` while completions are notified.
   iocb prepared_[batch] GUARDED_BY(submitting_);
   iocb* list_[batch] GUARDED_BY(submitting_);
   std::atomic<bool> some_left_{false};               // By calls: there may be more than what was taken last.

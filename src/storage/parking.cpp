@@ -68,7 +68,7 @@ bool Parking::add_queue(unsigned worker, WorkerQueue* queue) noexcept {
   if (slot.wake_descriptor < 0) {
     slot.wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   }
-  if (slot.wake_descriptor < 0 || !make_watch() || !queue->announce_to(bell_.load(), descriptor())) {
+  if (slot.wake_descriptor < 0 || !make_watch() || !queue->notify_by(bell_.load(), descriptor())) {
     return false;
   }
   slot.queue.store(queue, std::memory_order_release);
@@ -115,12 +115,12 @@ void Parking::unpark(unsigned worker) noexcept {
 
 // The owner and the thread that keeps time may meet here. The one that writes last has seen afterwards that it wrote what
 // holds.
-void Parking::announce(const Slot& slot, WorkerQueue& queue) const noexcept {
+void Parking::follow_busy(const Slot& slot, WorkerQueue& queue) const noexcept {
   bool said = false;
   do {
     said = slot.busy.load(std::memory_order_seq_cst);
-    // Completions that came before this are announced here, those that come after it by the kernel.
-    if (queue.announce(said) && said) {
+    // Completions that came before this are notified here, those that come after it by the kernel.
+    if (queue.notify_completions(said) && said) {
       ring_bell(bell_.load(std::memory_order_relaxed));
     }
   } while (slot.busy.load(std::memory_order_seq_cst) != said);
@@ -131,7 +131,7 @@ void Parking::busy(unsigned worker, bool busy) noexcept {
   WorkerQueue* const queue = slot.queue.load(std::memory_order_relaxed);
   if (queue != nullptr && (busy ? workers_ > 1 : slot.busy.load(std::memory_order_relaxed))) {
     slot.busy.store(busy, std::memory_order_seq_cst);
-    announce(slot, *queue);
+    follow_busy(slot, *queue);
   }
 }
 
@@ -157,7 +157,7 @@ bool Parking::look_after() noexcept {
       found |= !slot.busy.exchange(true, std::memory_order_seq_cst);
       // Also where it was busy. A worker that was woken for a completion may have begun a long body. One that was awake may have gone to
       // sleep just afterwards.
-      announce(slot, *queue);
+      follow_busy(slot, *queue);
       if (queue->gathered() > 0) {
         queue->hand_over();  // kept back for what was to begin soon after
       }

@@ -60,7 +60,7 @@ class Parking {
   };
 
   bool make_watch() noexcept;
-  void announce(const Slot& slot, WorkerQueue& queue) const noexcept;
+  void follow_busy(const Slot& slot, WorkerQueue& queue) const noexcept;
   static void sleep_on_word(Slot& slot, TimePoint deadline) noexcept;
 
   const unsigned workers_;

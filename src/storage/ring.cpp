@@ -375,15 +375,15 @@ unsigned Ring::take(Completion* completions, unsigned most) noexcept {
   return count;
 }
 
-bool Ring::announce_to(int bell, int /*watch*/) noexcept {
+bool Ring::notify_by(int bell, int /*watch*/) noexcept {
   if (io_uring_register_eventfd(&ring_, bell) != 0) {
     return false;
   }
-  announce(false);
+  notify_completions(false);
   return true;
 }
 
-bool Ring::announce(bool on) noexcept {
+bool Ring::notify_completions(bool on) noexcept {
   const std::atomic_ref flags(*ring_.cq.kflags);
   const unsigned was = flags.load(std::memory_order_relaxed);
   flags.store(on ? was & ~unsigned{IORING_CQ_EVENTFD_DISABLED} : was | IORING_CQ_EVENTFD_DISABLED,

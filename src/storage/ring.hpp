@@ -56,8 +56,8 @@ class Ring final : public WorkerQueue, public BufferUser {
   /// Whether completions lie in the ring. From any thread.
   bool has_completions() const noexcept;
 
-  bool announce_to(int bell, int watch) noexcept override;
-  bool announce(bool on) noexcept override;
+  bool notify_by(int bell, int watch) noexcept override;
+  bool notify_completions(bool on) noexcept override;
 
  private:
   Ring() = default;

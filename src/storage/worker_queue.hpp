@@ -28,11 +28,11 @@ class WorkerQueue {
   /// Sleeps until there is a completion, `wake_descriptor` (an eventfd) was written, or the deadline has passed. Hands over what was
   /// gathered. Owner only.
   virtual void sleep(int wake_descriptor, std::chrono::steady_clock::time_point deadline) noexcept = 0;
-  /// Prepares `announce`. Each completion is to write the eventfd `bell`, or a descriptor of the queue's own is put into the epoll instance
+  /// Prepares `notify_completions`. Each completion is to write the eventfd `bell`, or a descriptor of the queue's own is put into the epoll instance
   /// `watch`. False where neither is possible.
-  virtual bool announce_to(int bell, int watch) noexcept = 0;
-  /// Completions are announced from now on, or not any more. Returns whether there are some already. From any thread.
-  virtual bool announce(bool on) noexcept = 0;
+  virtual bool notify_by(int bell, int watch) noexcept = 0;
+  /// Completions write it from now on, or not any more. Returns whether there are some already. From any thread.
+  virtual bool notify_completions(bool on) noexcept = 0;
 
   /// Attempts gathered and not yet handed over. From any thread.
   unsigned gathered() const noexcept { return gathered_.load(std::memory_order_relaxed); }

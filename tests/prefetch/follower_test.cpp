@@ -88,7 +88,7 @@ TEST(Follower, GivesUpAfterAFewReadsThatThePlanDoesNotHave) {
   while (follow(plan, run_bytes * (2 + 10 * static_cast<std::uint64_t>(reads)), run_bytes) != Followed::over) {
     ++reads;
   }
-  EXPECT_EQ(reads, patience);
+  EXPECT_EQ(reads, most_strays);
   EXPECT_EQ(follow(plan, 0, run_bytes), Followed::over);
 }
 

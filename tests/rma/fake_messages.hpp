@@ -42,7 +42,7 @@ class FakeMessages final : public MessageLibrary {
     return State::failed;
   }
 
-  bool send(std::span<const std::byte> bytes, int rank, int tag, Request& request) noexcept override {
+  bool send(std::span<const std::byte> bytes, int rank, int tag, RequestHandle& request) noexcept override {
     if (rank == refused) {
       return false;
     }
@@ -71,14 +71,14 @@ class FakeMessages final : public MessageLibrary {
     }
     return State::under_way;
   }
-  bool receive(Found& found, std::span<std::byte> into, Request& request) noexcept override {
+  bool receive(Found& found, std::span<std::byte> into, RequestHandle& request) noexcept override {
     std::uint64_t message = 0;
     std::memcpy(&message, found.message.data(), sizeof message);
     receives_[begin(request)] = {message, into};
     return true;
   }
   // A receive ends some time after it has begun, and before it the memory of the sender is read.
-  State test(Request& request) noexcept override {
+  State test(RequestHandle& request) noexcept override {
     std::uint64_t number = 0;
     std::memcpy(&number, request.handle.data(), sizeof number);
     if (world_.random.once_in(3)) {
@@ -107,7 +107,7 @@ class FakeMessages final : public MessageLibrary {
   int refused = -1;                 ///< Nothing can be sent to it.
 
  private:
-  std::uint64_t begin(Request& request) {
+  std::uint64_t begin(RequestHandle& request) {
     const std::uint64_t number = next_number++;
     world_.has_ended[number] = false;
     std::memcpy(request.handle.data(), &number, sizeof number);

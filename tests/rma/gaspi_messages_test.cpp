@@ -64,7 +64,7 @@ class GaspiMessagesTest : public testing::Test {
       return false;
     }
     bytes.resize(found.bytes);
-    MessageLibrary::Request request;
+    MessageLibrary::RequestHandle request;
     EXPECT_TRUE(libraries_[rank]->receive(found, bytes, request));
     EXPECT_EQ(libraries_[rank]->test(request), State::ended);
     return true;
@@ -81,7 +81,7 @@ TEST_F(GaspiMessagesTest, MessagesArriveWholeAndInOrder) {
   make_channels();
   struct Sent {
     std::vector<std::byte> bytes;
-    MessageLibrary::Request request;
+    MessageLibrary::RequestHandle request;
   };
   const std::size_t count = scaled(600, 200);
   std::vector<std::byte> pattern(Frames::largest + 256);
@@ -135,7 +135,7 @@ TEST_F(GaspiMessagesTest, WhoHasAChannelMayWriteToAll) {
   all([&](GaspiMessages& library, std::size_t rank) {
     const State state = library.make_channel();
     for (std::size_t other = 0; state == State::ended && other < ranks; ++other) {
-      MessageLibrary::Request request;
+      MessageLibrary::RequestHandle request;
       EXPECT_TRUE(other == rank || library.send(bytes, static_cast<int>(other), tag, request)) << library.failure();
     }
     return state;
@@ -164,14 +164,14 @@ TEST_F(GaspiMessagesTest, ARankThatHasStoppedHoldsUpNoOther) {
   make_channels();
   gaspi_.stopped = 1;
   const std::vector<std::byte> large(Frames::largest);
-  std::vector<MessageLibrary::Request> requests(4);
-  for (MessageLibrary::Request& each : requests) {
+  std::vector<MessageLibrary::RequestHandle> requests(4);
+  for (MessageLibrary::RequestHandle& each : requests) {
     ASSERT_TRUE(as(0).send(large, 1, tag, each));
   }
   MessageLibrary::Found found;
   std::vector<std::byte> bytes;
   for (int i = 0; i < 100; ++i) {
-    MessageLibrary::Request request;
+    MessageLibrary::RequestHandle request;
     ASSERT_TRUE(as(0).send(large, 2, tag, request));
     while (!take(2, found, bytes)) {
       EXPECT_FALSE(take(0, found, bytes));
@@ -185,7 +185,7 @@ TEST_F(GaspiMessagesTest, WhatCannotBePostedFailsWithTheCall) {
   make_channels();
   gaspi_.refused = 1;
   const std::vector<std::byte> bytes(8);
-  MessageLibrary::Request request;
+  MessageLibrary::RequestHandle request;
   EXPECT_FALSE(as(0).send(bytes, 1, tag, request));
   EXPECT_EQ(libraries_[0]->failure(), "gaspi_write_notify has failed (-1)");
   EXPECT_TRUE(as(0).send(bytes, 2, tag, request));

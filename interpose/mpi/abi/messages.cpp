@@ -57,7 +57,7 @@ class Messages final : public comm::rma::MessageLibrary {
   void drop_channel() noexcept override;
   State gather(std::span<const std::byte> own, std::span<std::byte> all) noexcept override;
 
-  bool send(std::span<const std::byte> bytes, int rank, int tag, Request& request) noexcept override {
+  bool send(std::span<const std::byte> bytes, int rank, int tag, RequestHandle& request) noexcept override {
     MPI_Request started = handles_.null_request;
     const bool is_sent = succeeds(
         mpi().Isend(bytes.data(), static_cast<int>(bytes.size()), handles_.byte, rank, tag, channel_, &started));
@@ -65,7 +65,7 @@ class Messages final : public comm::rma::MessageLibrary {
     return is_sent;
   }
   State find(Found& found) noexcept override;
-  bool receive(Found& found, std::span<std::byte> into, Request& request) noexcept override {
+  bool receive(Found& found, std::span<std::byte> into, RequestHandle& request) noexcept override {
     auto message = read_handle<MPI_Message>(found.message);
     MPI_Request started = handles_.null_request;
     const bool is_begun =
@@ -73,7 +73,7 @@ class Messages final : public comm::rma::MessageLibrary {
     write_handle(started, request.handle);
     return is_begun;
   }
-  State test(Request& request) noexcept override {
+  State test(RequestHandle& request) noexcept override {
     auto started = read_handle<MPI_Request>(request.handle);
     int has_ended = 0;
     if (!succeeds(mpi().Test(&started, &has_ended, MPI_STATUS_IGNORE))) {

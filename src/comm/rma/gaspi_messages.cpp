@@ -38,7 +38,7 @@ constexpr std::size_t in_units(std::size_t bytes) noexcept {
 }
 
 constexpr unsigned bits_of_number = 48;
-void set_handle(MessageLibrary::Request& request, std::size_t rank, std::uint64_t number) noexcept {
+void set_handle(MessageLibrary::RequestHandle& request, std::size_t rank, std::uint64_t number) noexcept {
   const std::uint64_t handle = static_cast<std::uint64_t>(rank) << bits_of_number | number;
   std::memcpy(request.handle.data(), &handle, sizeof handle);
 }
@@ -259,7 +259,7 @@ bool GaspiMessages::place(std::size_t rank, std::span<const std::byte> bytes, in
   return post(rank, to.written + size, offset, sizeof head + bytes.size());
 }
 
-bool GaspiMessages::send(std::span<const std::byte> bytes, int rank, int tag, Request& request) noexcept {
+bool GaspiMessages::send(std::span<const std::byte> bytes, int rank, int tag, RequestHandle& request) noexcept {
   const auto receiver = static_cast<std::size_t>(rank);
   Peer& to = peers_[receiver];
   request = {};
@@ -282,7 +282,7 @@ bool GaspiMessages::send(std::span<const std::byte> bytes, int rank, int tag, Re
   return true;
 }
 
-MessageLibrary::State GaspiMessages::test(Request& request) noexcept {
+MessageLibrary::State GaspiMessages::test(RequestHandle& request) noexcept {
   std::uint64_t handle = 0;
   std::memcpy(&handle, request.handle.data(), sizeof handle);
   const Peer& to = peers_[handle >> bits_of_number];
@@ -404,7 +404,7 @@ MessageLibrary::State GaspiMessages::find(Found& found) noexcept {
 }
 
 // Of the rank whose turn it is, which is the next one's then.
-bool GaspiMessages::receive(Found& found, std::span<std::byte> into, Request& request) noexcept {
+bool GaspiMessages::receive(Found& found, std::span<std::byte> into, RequestHandle& request) noexcept {
   const auto rank = static_cast<std::size_t>(found.rank);
   Peer& from = peers_[rank];
   request = {};

@@ -37,10 +37,10 @@ class GaspiMessages final : public MessageLibrary {
   void drop_channel() noexcept override { step_ = Step::begin; }
   State gather(std::span<const std::byte> own, std::span<std::byte> all) noexcept override;
 
-  bool send(std::span<const std::byte> bytes, int rank, int tag, Request& request) noexcept override;
+  bool send(std::span<const std::byte> bytes, int rank, int tag, RequestHandle& request) noexcept override;
   State find(Found& found) noexcept override;
-  bool receive(Found& found, std::span<std::byte> into, Request& request) noexcept override;
-  State test(Request& request) noexcept override;
+  bool receive(Found& found, std::span<std::byte> into, RequestHandle& request) noexcept override;
+  State test(RequestHandle& request) noexcept override;
   const std::string& failure() const noexcept override { return failure_; }
 
  private:

@@ -20,7 +20,7 @@ namespace dovetail::comm::rma {
 
 /// A message that MPI has, and its memory.
 struct Moving {
-  MessageLibrary::Request request;
+  MessageLibrary::RequestHandle request;
   Frames::Buffer buffer;
 };
 

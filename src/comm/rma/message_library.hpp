@@ -17,7 +17,7 @@ namespace dovetail::comm::rma {
 class MessageLibrary {
  public:
   /// A handle as it lies in memory.
-  struct Request {
+  struct RequestHandle {
     alignas(8) std::array<std::byte, 8> handle{};
   };
   /// A message that has come. `receive` takes it.
@@ -57,11 +57,11 @@ class MessageLibrary {
   /// Bytes stay where they are until the request has ended, or failed. `failure` says why what returned false, or `failed`, did.
   /// One thread at a time calls these.
   /// @{
-  virtual bool send(std::span<const std::byte> bytes, int rank, int tag, Request& request) noexcept = 0;
+  virtual bool send(std::span<const std::byte> bytes, int rank, int tag, RequestHandle& request) noexcept = 0;
   /// Any message. `ended`: there is one.
   virtual State find(Found& found) noexcept = 0;
-  virtual bool receive(Found& found, std::span<std::byte> into, Request& request) noexcept = 0;
-  virtual State test(Request& request) noexcept = 0;
+  virtual bool receive(Found& found, std::span<std::byte> into, RequestHandle& request) noexcept = 0;
+  virtual State test(RequestHandle& request) noexcept = 0;
   virtual const std::string& failure() const noexcept = 0;
   /// @}
 

@@ -1,4 +1,4 @@
-#include "staged_file.hpp"
+#include "program_file.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -64,7 +64,7 @@ bool has_size_limit() noexcept {
 
 }  // namespace
 
-StagedFile::Use StagedFile::use() noexcept {
+ProgramFile::Use ProgramFile::use() noexcept {
   Use result;
   if (state_ != State::plain) {
     result.held_ = HeldUse(use_);
@@ -73,7 +73,7 @@ StagedFile::Use StagedFile::use() noexcept {
   return result;
 }
 
-StagedFile::Use StagedFile::use_to_write(int descriptor, std::uint64_t end) noexcept {
+ProgramFile::Use ProgramFile::use_to_write(int descriptor, std::uint64_t end) noexcept {
   Use result = use();
   struct stat64 status{};
   const bool is_large = end >= rule_.from_bytes || (libc::fstat64(descriptor, &status) == 0 &&
@@ -86,7 +86,7 @@ StagedFile::Use StagedFile::use_to_write(int descriptor, std::uint64_t end) noex
   return use();
 }
 
-void StagedFile::stage(int descriptor) noexcept {
+void ProgramFile::stage(int descriptor) noexcept {
   const Within within;
   const KeptErrno kept;
   const base::LockGuard lock(use_);
@@ -103,7 +103,7 @@ void StagedFile::stage(int descriptor) noexcept {
   state_ = state_ == State::fresh ? State::plain : state_.load();
 }
 
-void StagedFile::try_to_stage(int descriptor) {
+void ProgramFile::try_to_stage(int descriptor) {
   if (has_size_limit()) {
     return;
   }
@@ -156,7 +156,7 @@ void StagedFile::try_to_stage(int descriptor) {
     return;
   }
   const bool is_heard = listen(folder_, [file = weak_from_this()] {
-    if (const std::shared_ptr<StagedFile> found = file.lock()) {
+    if (const std::shared_ptr<ProgramFile> found = file.lock()) {
       found->give_up("another process has opened it");
     }
   });
@@ -169,7 +169,7 @@ void StagedFile::try_to_stage(int descriptor) {
   state_ = State::staged;
 }
 
-ssize_t StagedFile::Use::read(std::uint64_t offset, std::span<std::byte> target) const noexcept {
+ssize_t ProgramFile::Use::read(std::uint64_t offset, std::span<std::byte> target) const noexcept {
   std::size_t bytes = 0;
   const FileFailure failure = guarded([&] {
     TieredFile::Read got = tier().read(offset, target);
@@ -179,7 +179,7 @@ ssize_t StagedFile::Use::read(std::uint64_t offset, std::span<std::byte> target)
   return failure && bytes == 0 ? -failure.error : static_cast<ssize_t>(bytes);
 }
 
-ssize_t StagedFile::Use::write(std::uint64_t offset, std::span<const std::byte> data) const noexcept {
+ssize_t ProgramFile::Use::write(std::uint64_t offset, std::span<const std::byte> data) const noexcept {
   is_held();
   if (guarded([&] { return tier().write(offset, data); })) {
     if (const int error = file_->failed_write(offset, data)) {
@@ -190,14 +190,14 @@ ssize_t StagedFile::Use::write(std::uint64_t offset, std::span<const std::byte> 
   return static_cast<ssize_t>(data.size());
 }
 
-ssize_t StagedFile::Use::append(std::span<const std::byte> data, std::uint64_t& offset) const noexcept {
+ssize_t ProgramFile::Use::append(std::span<const std::byte> data, std::uint64_t& offset) const noexcept {
   const base::LockGuard lock(file_->end_of_file_);
   offset = size();
   return write(offset, data);
 }
 
 // What the tier cannot take goes past it.
-int StagedFile::failed_write(std::uint64_t offset, std::span<const std::byte> data) noexcept {
+int ProgramFile::failed_write(std::uint64_t offset, std::span<const std::byte> data) noexcept {
   TieredFile& tier = *tier_;
   const FileFailure failure = guarded([&] { return tier.write_through(offset, data); });
   if (!has_told_.exchange(true)) {
@@ -210,7 +210,7 @@ int StagedFile::failed_write(std::uint64_t offset, std::span<const std::byte> da
   return failure.error;
 }
 
-int StagedFile::Use::set_size(std::uint64_t size) const noexcept {
+int ProgramFile::Use::set_size(std::uint64_t size) const noexcept {
   const base::LockGuard lock(file_->end_of_file_);
   const FileFailure failure = guarded([&] { return tier().set_size(size); });
   if (!failure) {
@@ -220,7 +220,7 @@ int StagedFile::Use::set_size(std::uint64_t size) const noexcept {
   return failure.error;
 }
 
-int StagedFile::Use::drain() const noexcept {
+int ProgramFile::Use::drain() const noexcept {
   const FileFailure failure = guarded([&] { return tier().drain(); });
   if (!failure) {
     file_->take_failure();
@@ -228,19 +228,19 @@ int StagedFile::Use::drain() const noexcept {
   return failure.error;
 }
 
-int StagedFile::Use::sync() const noexcept {
+int ProgramFile::Use::sync() const noexcept {
   const FileFailure failure = guarded([&] { return tier().sync(); });
   const int behind = file_->take_failure();
   return failure ? failure.error : behind;
 }
 
-void StagedFile::changed() noexcept {
+void ProgramFile::changed() noexcept {
   const timespec now = file_time();
   const base::LockGuard lock(mutex_);
   modified_ = changed_ = now;
 }
 
-void StagedFile::set_modified(const timespec* time) noexcept {
+void ProgramFile::set_modified(const timespec* time) noexcept {
   if (time == nullptr) {
     changed();
     return;
@@ -251,7 +251,7 @@ void StagedFile::set_modified(const timespec* time) noexcept {
   changed_ = now;
 }
 
-void StagedFile::wrote() noexcept {
+void ProgramFile::wrote() noexcept {
   changed();
   if (tier_->written_through() != 0 && !has_told_.exchange(true)) {
     tell("the tier has no space for " + path_ + ", in " + folder_ +
@@ -264,19 +264,19 @@ void StagedFile::wrote() noexcept {
   drain_behind();
 }
 
-void StagedFile::announce_drain() noexcept {
+void ProgramFile::announce_drain() noexcept {
   const base::LockGuard lock(mutex_);
   ++drains_;
 }
 
-bool StagedFile::has_drains() noexcept {
+bool ProgramFile::has_drains() noexcept {
   const base::LockGuard lock(mutex_);
   return drains_ != 0;
 }
 
-void StagedFile::drain_behind() noexcept {
+void ProgramFile::drain_behind() noexcept {
   const Within within;
-  const std::shared_ptr<StagedFile> self = shared_from_this();
+  const std::shared_ptr<ProgramFile> self = shared_from_this();
   const auto ended = [self](const FileFailure& failure) {
     const Within inside;
     if (self->state_ == State::staged) {
@@ -304,7 +304,7 @@ void StagedFile::drain_behind() noexcept {
   }
 }
 
-void StagedFile::wait_for_drains() noexcept {
+void ProgramFile::wait_for_drains() noexcept {
   const EndingSignals ending;
   base::UniqueLock lock(mutex_);
   while (drains_ != 0) {
@@ -312,7 +312,7 @@ void StagedFile::wait_for_drains() noexcept {
   }
 }
 
-int StagedFile::take_failure() noexcept {
+int ProgramFile::take_failure() noexcept {
   const base::LockGuard lock(mutex_);
   const FileFailure failure = std::exchange(failure_, {});
   if (failure) {
@@ -322,7 +322,7 @@ int StagedFile::take_failure() noexcept {
 }
 
 // The drain has changed it. By the name: the end of another descriptor would end the locks of the program.
-void StagedFile::restore_times() noexcept {
+void ProgramFile::restore_times() noexcept {
   std::optional<timespec> modified;
   {
     const base::LockGuard lock(mutex_);
@@ -335,7 +335,7 @@ void StagedFile::restore_times() noexcept {
   }
 }
 
-int StagedFile::give_up(const char* why) noexcept {
+int ProgramFile::give_up(const char* why) noexcept {
   const Within within;
   const KeptErrno kept;
   const base::LockGuard lock(use_);
@@ -359,7 +359,7 @@ int StagedFile::give_up(const char* why) noexcept {
   return 0;
 }
 
-std::optional<FileFailure> StagedFile::finish_closed() noexcept {
+std::optional<FileFailure> ProgramFile::finish_closed() noexcept {
   const base::LockGuard lock(use_);
   if (has_drains()) {
     return std::nullopt;
@@ -379,14 +379,14 @@ std::optional<FileFailure> StagedFile::finish_closed() noexcept {
 }
 
 // A thread that closes the file may have announced a drain since the last wait. From here on none is asked for, and the tier stays for those that were.
-void StagedFile::end() noexcept {
+void ProgramFile::end() noexcept {
   state_ = State::plain;
   wait_for_drains();
   tier_ = nullptr;
   ++ends_;
 }
 
-FileFailure StagedFile::finish() noexcept {
+FileFailure ProgramFile::finish() noexcept {
   wait_for_drains();
   FileFailure failure = guarded([&tier = *tier_] { return tier.finish(); });
   // The drain was refused since nobody will find its bytes, other than by the descriptors of the program: for those they are there.
@@ -401,14 +401,14 @@ FileFailure StagedFile::finish() noexcept {
 }
 
 // Of 512 bytes. What is staged comes into holes, or takes the place of what is there.
-std::uint64_t StagedFile::Use::blocks(std::uint64_t of_final) const noexcept {
+std::uint64_t ProgramFile::Use::blocks(std::uint64_t of_final) const noexcept {
   constexpr std::uint64_t block = 512;
   constexpr std::uint64_t page = 4096;
   const std::uint64_t whole = (size() + page - 1) / page * (page / block);
   return std::min(whole, of_final + (tier().log_bytes() + block - 1) / block);
 }
 
-void StagedFile::Use::correct(struct stat64& status) const noexcept {
+void ProgramFile::Use::correct(struct stat64& status) const noexcept {
   status.st_size = static_cast<off64_t>(size());
   status.st_blocks = static_cast<blkcnt64_t>(blocks(static_cast<std::uint64_t>(status.st_blocks)));
   const base::LockGuard lock(file_->mutex_);
@@ -416,7 +416,7 @@ void StagedFile::Use::correct(struct stat64& status) const noexcept {
   status.st_ctim = file_->changed_.value_or(status.st_ctim);
 }
 
-void StagedFile::Use::correct(struct statx& status) const noexcept {
+void ProgramFile::Use::correct(struct statx& status) const noexcept {
   status.stx_size = size();
   status.stx_blocks = blocks(status.stx_blocks);
   const auto set = [](struct statx_timestamp& time, const std::optional<timespec>& given) {

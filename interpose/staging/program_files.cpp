@@ -1,4 +1,4 @@
-#include "staged_files.hpp"
+#include "program_files.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -16,7 +16,7 @@ namespace dovetail::interpose::staged {
 namespace {
 
 using dovetail::staging::FileFailure;
-using FilePointer = std::shared_ptr<StagedFile>;
+using FilePointer = std::shared_ptr<ProgramFile>;
 
 struct Files {
   base::Mutex mutex;
@@ -110,7 +110,7 @@ std::vector<FilePointer> files_that(const Which& are_wanted) {
   }
   return found;
 }
-bool is_open(const StagedFile& file) noexcept REQUIRES(lock_of_files()) { return file.openings != 0; }
+bool is_open(const ProgramFile& file) noexcept REQUIRES(lock_of_files()) { return file.openings != 0; }
 
 }  // namespace
 
@@ -153,7 +153,7 @@ FilePointer open_file(const FileIdentity& identity, const std::string& path, con
   FilePointer& file = place.all[identity];
   if (file == nullptr) {
     try {
-      file = std::make_shared<StagedFile>(identity, path, rule, end_closed);
+      file = std::make_shared<ProgramFile>(identity, path, rule, end_closed);
     } catch (...) {
       place.all.erase(identity);
       throw;
@@ -164,7 +164,7 @@ FilePointer open_file(const FileIdentity& identity, const std::string& path, con
   return file;
 }
 
-void open_again(StagedFile& file) noexcept {
+void open_again(ProgramFile& file) noexcept {
   const HeldSignals held;
   const base::LockGuard lock(lock_of_files());
   ++file.openings;
@@ -209,7 +209,7 @@ int settle_below(const std::string& folder, const char* why) noexcept {
   int first = 0;
   try {
     for (const FilePointer& file :
-         files_that([&](const StagedFile& each) { return each.path().starts_with(folder + "/"); })) {
+         files_that([&](const ProgramFile& each) { return each.path().starts_with(folder + "/"); })) {
       const int error = settle_file(file, why);
       first = first != 0 ? first : error;
     }
@@ -219,7 +219,7 @@ int settle_below(const std::string& folder, const char* why) noexcept {
   return first;
 }
 
-bool begin_removal(StagedFile& file) noexcept {
+bool begin_removal(ProgramFile& file) noexcept {
   const HeldSignals held;
   const base::LockGuard lock(lock_of_files());
   if (file.openings != 0 || file.is_being_removed || file.is_ending) {
@@ -228,7 +228,7 @@ bool begin_removal(StagedFile& file) noexcept {
   return file.is_being_removed = true;
 }
 
-void end_removal(StagedFile& file, bool is_removed) noexcept {
+void end_removal(ProgramFile& file, bool is_removed) noexcept {
   const Within within;
   {
     const base::LockGuard lock(lock_of_files());
@@ -249,11 +249,11 @@ int finish_all(const char* why) noexcept {
   std::vector<FilePointer> closed;
   try {
     for (const FilePointer& file :
-         files_that([](const StagedFile& file) REQUIRES(lock_of_files()) { return is_open(file); })) {
+         files_that([](const ProgramFile& file) REQUIRES(lock_of_files()) { return is_open(file); })) {
       const int error = file->give_up(why);
       first = first != 0 ? first : error;
     }
-    closed = files_that([](const StagedFile& file) REQUIRES(lock_of_files()) { return !is_open(file); });
+    closed = files_that([](const ProgramFile& file) REQUIRES(lock_of_files()) { return !is_open(file); });
   } catch (const std::exception&) {
     first = first != 0 ? first : ENOMEM;
   }
@@ -277,8 +277,8 @@ int sync_all() noexcept {
   const Within within;
   int first = 0;
   try {
-    for (const FilePointer& file : files_that([](const StagedFile&) { return true; })) {
-      const StagedFile::Use use = file->use();
+    for (const FilePointer& file : files_that([](const ProgramFile&) { return true; })) {
+      const ProgramFile::Use use = file->use();
       const int error = use.is_staged() ? use.sync() : 0;
       first = first != 0 ? first : error;
     }

@@ -59,12 +59,12 @@ class HeldUse {
 };
 
 /// Thread-safe. Its functions block, and make no calls that the program could see. They throw nothing: memory that runs out is a failure as others are.
-class StagedFile : public std::enable_shared_from_this<StagedFile> {
+class ProgramFile : public std::enable_shared_from_this<ProgramFile> {
  public:
   /// @param path absolute, without symbolic links @param rule stays
   /// @param drained called after each drain behind the program, by the thread that drains
-  StagedFile(FileIdentity identity, std::string path, const FileRule& rule,
-             void (*drained)(const std::shared_ptr<StagedFile>&) noexcept)
+  ProgramFile(FileIdentity identity, std::string path, const FileRule& rule,
+              void (*drained)(const std::shared_ptr<ProgramFile>&) noexcept)
       : identity_(identity), path_(std::move(path)), rule_(rule), drained_(drained) {}
 
   const FileIdentity& identity() const noexcept { return identity_; }
@@ -92,7 +92,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
     int sync() const noexcept;
 
    private:
-    friend class StagedFile;
+    friend class ProgramFile;
     std::uint64_t blocks(std::uint64_t of_final) const noexcept;
     // `held_` has the lock.
     void is_held() const noexcept ASSERT_SHARED_CAPABILITY(file_->use_) {}
@@ -101,7 +101,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
       return *file_->tier_;
     }
     HeldUse held_;
-    StagedFile* file_ = nullptr;
+    ProgramFile* file_ = nullptr;
   };
   Use use() noexcept;
   /// Stages a file that has become large enough. @param descriptor of the program's, open for writing @param end of what it will write there
@@ -152,7 +152,7 @@ class StagedFile : public std::enable_shared_from_this<StagedFile> {
   const FileIdentity identity_;
   const std::string path_;
   const FileRule& rule_;
-  void (*const drained_)(const std::shared_ptr<StagedFile>&) noexcept;
+  void (*const drained_)(const std::shared_ptr<ProgramFile>&) noexcept;
   static inline constinit std::atomic<unsigned> ends_{0};
   UseLock use_;
   std::atomic<State> state_ = State::fresh;  // changes with `use_` held exclusively

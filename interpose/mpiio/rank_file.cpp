@@ -1,4 +1,4 @@
-#include "staged_file.hpp"
+#include "rank_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -72,8 +72,8 @@ FileView bytes_from_the_beginning() {
 
 }  // namespace
 
-StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
-                       MPI_Comm communicator, int mode, bool is_of_format_library)
+RankFile::RankFile(std::shared_ptr<TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
+                   MPI_Comm communicator, int mode, bool is_of_format_library)
     : tier_(std::move(tier)),
       names_(std::move(names)),
       rule_(rule),
@@ -84,8 +84,8 @@ StagedFile::StagedFile(std::shared_ptr<TieredFile> tier, Names names, const Hint
       view_(bytes_from_the_beginning()),
       background_(hints.threads) {}
 
-StagedFile::StagedFile(std::shared_ptr<staging::UndrainedFile> undrained, Names names, const Hints& hints,
-                       MPI_Comm communicator, int mode)
+RankFile::RankFile(std::shared_ptr<staging::UndrainedFile> undrained, Names names, const Hints& hints,
+                   MPI_Comm communicator, int mode)
     : undrained_(std::move(undrained)),
       names_(std::move(names)),
       rule_(nullptr),
@@ -96,39 +96,39 @@ StagedFile::StagedFile(std::shared_ptr<staging::UndrainedFile> undrained, Names 
       view_(bytes_from_the_beginning()),
       background_(1) {}  // logs are drained in their order
 
-Hints StagedFile::hints() const {
+Hints RankFile::hints() const {
   const base::LockGuard lock(mutex_);
   return hints_;
 }
 
-void StagedFile::change_hints(const Hints& hints) {
+void RankFile::change_hints(const Hints& hints) {
   const base::LockGuard lock(mutex_);
   hints_.flush = hints.flush;
   hints_.discard = hints.discard;
 }
 
-FileView StagedFile::view() const {
+FileView RankFile::view() const {
   const base::LockGuard lock(mutex_);
   return view_;
 }
 
-void StagedFile::set_view(FileView view) {
+void RankFile::set_view(FileView view) {
   const base::LockGuard lock(mutex_);
   view_ = std::move(view);
 }
 
-FileFailure StagedFile::write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
-                              const std::byte* data) {
+FileFailure RankFile::write(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                            const std::byte* data) {
   return write_pieces(&TieredFile::write, view, skip, memory, data);
 }
 
-FileFailure StagedFile::write_final(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
-                                    const std::byte* data) {
+FileFailure RankFile::write_final(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                                  const std::byte* data) {
   return write_pieces(&TieredFile::write_through, view, skip, memory, data);
 }
 
-FileFailure StagedFile::write_pieces(PieceWriter write_piece, const FileView& view, std::uint64_t skip,
-                                     const LayoutPointer& memory, const std::byte* data) {
+FileFailure RankFile::write_pieces(PieceWriter write_piece, const FileView& view, std::uint64_t skip,
+                                   const LayoutPointer& memory, const std::byte* data) {
   FileFailure failure;
   visit_pieces(view, skip, *memory, data, [&](std::uint64_t offset, std::span<const std::byte> piece) {
     failure = ((*tier_).*write_piece)(offset, piece);
@@ -137,7 +137,7 @@ FileFailure StagedFile::write_pieces(PieceWriter write_piece, const FileView& vi
   return failure;
 }
 
-std::uint64_t StagedFile::staged_end() const {
+std::uint64_t RankFile::staged_end() const {
   if (undrained_ == nullptr) {
     return tier_->staged_end();
   }
@@ -145,7 +145,7 @@ std::uint64_t StagedFile::staged_end() const {
   return undrained_->staged_end();
 }
 
-FileFailure StagedFile::drain() {
+FileFailure RankFile::drain() {
   if (undrained_ == nullptr) {
     return tier_->drain();
   }
@@ -161,8 +161,8 @@ FileFailure StagedFile::drain() {
   return failure;
 }
 
-staging::FileRead StagedFile::read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
-                                   std::byte* data) const {
+staging::FileRead RankFile::read(const FileView& view, std::uint64_t skip, const LayoutPointer& memory,
+                                 std::byte* data) const {
   staging::FileRead result;
   // False: the file has ended, or there is a failure.
   const auto read_pieces = [&](std::uint64_t from, std::span<std::byte> into) {
@@ -193,11 +193,11 @@ staging::FileRead StagedFile::read(const FileView& view, std::uint64_t skip, con
   return result;
 }
 
-void StagedFile::drain_in_background() {
+void RankFile::drain_in_background() {
   background_.request(tier_, {});  // if it fails, the next sync or close tries again, and fails if it cannot
 }
 
-FileFailure StagedFile::finish() {
+FileFailure RankFile::finish() {
   background_.wait();
   const Hints now = hints();
   if (tier_ != nullptr) {
@@ -211,7 +211,7 @@ FileFailure StagedFile::finish() {
   return staging::recover(names_.folder, settings_of(now)).failure;
 }
 
-void StagedFile::drain_left_in_background() {
+void RankFile::drain_left_in_background() {
   const Hints now = hints();
   const auto taken = std::make_shared<staging::TakenWriters>();  // a function that can be copied holds it
   {
@@ -231,11 +231,11 @@ void StagedFile::drain_left_in_background() {
   });
 }
 
-void StagedFile::leave() {
+void RankFile::leave() {
   tier_->note_closed(false);  // where that cannot be told, others may take it for a rank that goes on
 }
 
-void StagedFile::close_in_background() {
+void RankFile::close_in_background() {
   if (undrained_ != nullptr) {
     without_exceptions("drain", [this] {
       drain_left_in_background();
@@ -251,12 +251,12 @@ void StagedFile::close_in_background() {
   });
 }
 
-void StagedFile::set_begun(std::optional<std::uint64_t> bytes) {
+void RankFile::set_begun(std::optional<std::uint64_t> bytes) {
   const base::LockGuard lock(mutex_);
   begun_ = bytes;
 }
 
-std::optional<std::uint64_t> StagedFile::take_begun() {
+std::optional<std::uint64_t> RankFile::take_begun() {
   const base::LockGuard lock(mutex_);
   return std::exchange(begun_, std::nullopt);
 }

@@ -1,4 +1,4 @@
-// An open file of MPI whose writes go to the local tier first.
+// What one rank has of an open file of MPI whose writes go to the local tier first.
 #pragma once
 
 #include <mpi.h>
@@ -23,19 +23,19 @@ namespace dovetail::interpose::mpiio {
 
 struct FileRule;
 
-/// What one rank has of it. Its functions know the log and the view, and make no calls of MPI. Thread-safe, as far as calls on one file of MPI are.
-class StagedFile {
+/// Its functions know the log and the view, and make no calls of MPI. Thread-safe, as far as calls on one file of MPI are.
+class RankFile {
  public:
   struct Names {
     std::string path;    ///< Of the final file.
     std::string folder;  ///< Of the log.
   };
   /// `rule` may be null. `communicator` is the file's own. The caller that closes the file frees it.
-  StagedFile(std::shared_ptr<staging::TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
-             MPI_Comm communicator, int mode, bool is_of_format_library);
+  RankFile(std::shared_ptr<staging::TieredFile> tier, Names names, const Hints& hints, const FileRule* rule,
+           MPI_Comm communicator, int mode, bool is_of_format_library);
   /// For reading alone: of what a job that has ended has left of it.
-  StagedFile(std::shared_ptr<staging::UndrainedFile> undrained, Names names, const Hints& hints, MPI_Comm communicator,
-             int mode);
+  RankFile(std::shared_ptr<staging::UndrainedFile> undrained, Names names, const Hints& hints, MPI_Comm communicator,
+           int mode);
 
   const std::string& path() const noexcept { return names_.path; }
   const std::string& folder() const noexcept { return names_.folder; }
