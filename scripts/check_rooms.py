@@ -9,6 +9,7 @@
 4. A source file has at most 500 lines.
 5. No committed file names the host of a package registry or an absolute path of somebody's machine.
 6. README.md names the folder of every room and door: a reader learns the architecture from it.
+7. Rooms and doors take locks of src/base, which clang checks (base/thread_safety.hpp). Public headers cannot, nor can what implements their locks.
 
 Every violation is printed.
 """
@@ -27,6 +28,19 @@ from layers import CXX_SUFFIXES, files_of, includes
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 500
+UNCHECKED_LOCK = re.compile(
+    r"std::(?:(?:recursive_|shared_|timed_)*mutex|lock_guard|unique_lock|shared_lock|scoped_lock)\b"
+)
+WITH_UNCHECKED_LOCKS = {
+    f"src/{name}"
+    for name in (
+        "base/mutex.hpp",
+        "base/recursive_mutex.hpp",
+        "tasking/synchronization.cpp",
+        "tasking/waiting_line.cpp",
+        "tasking/waiting_line.hpp",
+    )
+}
 SOURCE_SUFFIXES = CXX_SUFFIXES | {".f90", ".py", ".js", ".sh", ".cmake"}
 POSIX_HEADERS = {"fcntl.h", "unistd.h", "sys/types.h", "sys/uio.h", "sys/stat.h"}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "time.h", "errno.h"}
@@ -124,6 +138,21 @@ def check_texts() -> list[str]:
     return problems
 
 
+def check_locks() -> list[str]:
+    """Locks of the standard library in rooms and doors, outside of comments."""
+    problems = []
+    for path in (path for top in ("src", "interpose", "bindings") for path in files_of(ROOT / top, CXX_SUFFIXES)):
+        name = str(path.relative_to(ROOT))
+        if name in WITH_UNCHECKED_LOCKS:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := UNCHECKED_LOCK.search(line.partition("//")[0]):
+                problems.append(
+                    f"{name}:{number}: clang does not check {match.group()}: take a lock of src/base/mutex.hpp"
+                )
+    return problems
+
+
 def check_map() -> list[str]:
     """Folders of source files under src, interpose and bindings that the map of the tree leaves out."""
     folders = {path.parent for top in ("src", "interpose", "bindings") for path in files_of(ROOT / top, CXX_SUFFIXES)}
@@ -138,7 +167,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilations at a time")
     arguments = parser.parse_args()
 
-    problems = check_arrows() + check_public_includes() + check_texts() + check_map()
+    problems = check_arrows() + check_public_includes() + check_texts() + check_map() + check_locks()
     problems += check_headers_alone(arguments.jobs)
     for problem in problems:
         print(f"error: {problem}")

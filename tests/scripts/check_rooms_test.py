@@ -174,6 +174,15 @@ class CheckRooms(unittest.TestCase):
         self.write("README.md", "`src/base` `bindings/c` `bindings/openmp`\n")
         self.assert_found("README.md: the tree lacks `src/tasking`")
 
+    def test_locks_that_clang_does_not_check(self) -> None:
+        self.append("src/tasking/worker.cpp", "std::mutex lock;  // instead of ours\n// as a std::mutex\n")
+        self.append("bindings/c/error.cpp", "const std::shared_lock held(lock);\n")
+        self.write("src/base/mutex.hpp", "#pragma once\nstruct Mutex { std::mutex mutex; };\n")
+        self.assert_found(
+            "bindings/c/error.cpp:2: clang does not check std::shared_lock: take a lock of src/base/mutex.hpp",
+            "src/tasking/worker.cpp:3: clang does not check std::mutex: take a lock of src/base/mutex.hpp",
+        )
+
     def test_public_headers(self) -> None:
         self.write("include/dovetail/file.hpp", "#pragma once\n#include <sys/mman.h>\n")
         self.assert_found("include/dovetail/file.hpp:2: a public header must not include sys/mman.h")
