@@ -1,12 +1,14 @@
-// The problem: numbers are changed, or summed up, in chunks. An operation is a number.
+// The problem: numbers are changed, or summed up, in chunks. An operation is a number. The workers write the numbers before, in the same chunks: what
+// is measured does not begin with data in the cache of a thread that is no worker.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "harness/harness.hpp"
 
@@ -18,21 +20,29 @@ struct Loop {
         count(line.size("count", 1 << 22, "numbers")),
         chunk(line.size("chunk", 256, "numbers of a piece")) {}
 
-  [[nodiscard]] Problem timed(std::function<void()> change, std::function<double()> sum_up) {
+  /// `fill`, `change` and `sum_up` run the functions below on all chunks, by the workers.
+  [[nodiscard]] Problem timed(std::function<void()> fill, std::function<void()> change,
+                              std::function<double()> sum_up) {
     return {.operations = count,
             .prepare =
-                [this] {
-                  numbers.assign(static_cast<std::size_t>(count), 1.0);
+                [this, fill = std::move(fill)] {
+                  if (numbers == nullptr) {
+                    numbers = std::make_unique_for_overwrite<double[]>(length());  // untouched
+                  }
+                  fill();
                   sum = 0;
                 },
             .run = way == "for" ? std::move(change) : [this, sum_up = std::move(sum_up)] { sum = sum_up(); },
             .check =
                 [this] {
                   std::int64_t wrong = 0;
-                  for (const double number : numbers) wrong += number != (way == "for" ? 3.0 : 1.0) ? 1 : 0;
+                  for (std::size_t i = 0; i < length(); ++i) wrong += numbers[i] != (way == "for" ? 3.0 : 1.0) ? 1 : 0;
                   if (way == "reduce" && sum != static_cast<double>(count)) ++wrong;
                   return wrong == 0 ? std::string{} : std::to_string(wrong) + " numbers are wrong";
                 }};
+  }
+  void write_first(std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) numbers[i] = 1;
   }
   void change(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) numbers[i] = numbers[i] * 2 + 1;
@@ -48,7 +58,7 @@ struct Loop {
   const std::string& way;
   const std::int64_t& count;
   const std::int64_t& chunk;
-  std::vector<double> numbers;
+  std::unique_ptr<double[]> numbers;
   double sum = 0;
 };
 

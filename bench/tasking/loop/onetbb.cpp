@@ -14,12 +14,15 @@ int main(int argc, char** argv) {
   using Range = tbb::blocked_range<std::size_t>;
   bench::TbbThreads threads(line);
   const auto whole = [&] { return Range(0, problem.length(), problem.piece()); };
-  const auto change = [&] {
+  const auto for_each = [&](const auto& body) {
     threads.execute([&] {
-      tbb::parallel_for(
-          whole(), [&](const Range& part) { problem.change(part.begin(), part.end()); }, tbb::simple_partitioner());
+      tbb::parallel_for(whole(), [&](const Range& part) { body(part.begin(), part.end()); }, tbb::simple_partitioner());
     });
   };
+  const auto write_first = [&] {
+    for_each([&](std::size_t begin, std::size_t end) { problem.write_first(begin, end); });
+  };
+  const auto change = [&] { for_each([&](std::size_t begin, std::size_t end) { problem.change(begin, end); }); };
   const auto sum_up = [&] {
     double sum = 0;
     threads.execute([&] {
@@ -30,5 +33,5 @@ int main(int argc, char** argv) {
     });
     return sum;
   };
-  return bench::measure_and_finish(line, problem.timed(change, sum_up));
+  return bench::measure_and_finish(line, problem.timed(write_first, change, sum_up));
 }
