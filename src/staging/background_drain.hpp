@@ -13,8 +13,8 @@
 
 namespace dovetail::staging {
 
-/// Its drains are blocking work of the program's own runtime, or of a small one (tasking/background.hpp). They are no tasks: nobody who waits for
-/// all tasks waits for them, and no cancellation ends them. The end of the runtime waits for them. Thread-safe.
+/// Its drains are blocking work of the program's own runtime, or of a small one (tasking/background.hpp). They are no tasks: a wait for
+/// all tasks does not wait for them, and no cancellation ends them. The end of the runtime waits for them. Thread-safe.
 class BackgroundDrain {
  public:
   /// Told how a drain ended: an empty failure, or what is wrong. All is still in the log then. Other drains of the thread wait for it. Must not throw.

@@ -40,7 +40,7 @@ class BufferPool {
   static std::size_t piece_of(std::size_t bytes) noexcept;
   /// Goes up with every buffer that is taken or given back.
   unsigned long activity() const noexcept { return activity_; }
-  /// Bytes of buffers that nobody uses.
+  /// Bytes of buffers that are not in use.
   std::size_t kept() const noexcept { return kept_bytes_; }
   /// Gives some of what is kept back to the system.
   void release_some() noexcept { shrink_to(kept_bytes_ - std::min(kept_bytes_, few)); }

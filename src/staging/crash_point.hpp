@@ -16,7 +16,7 @@ enum class CrashPoint : unsigned {
   generation_set,    ///< It says that logs of an earlier generation are superseded.
   old_tier_removed,  ///< It no longer names a tier whose logs are.
   record_appended,   ///< It is not in the index yet.
-  log_synced,        ///< Nobody has been told.
+  log_synced,        ///< The caller has not been told.
   sync_noted,        ///< The log says that it was synced.
   drain_begun,       ///< The segments that will be drained take no more records.
   draining_noted,    ///< The log says from where on the final file will change, and need not be durable.

@@ -40,7 +40,7 @@ struct StagedTier {
 
 struct FinalMark {
   bool is_supported = true;         ///< False: the file system has no such attributes, and nothing is known.
-  Generation generation{};          ///< In force. None: nobody has taken one yet.
+  Generation generation{};          ///< In force. None: no opening has taken one yet.
   std::vector<StagedTier> tiers{};  ///< Of that generation, by their text.
   FileFailure failure{};
 
@@ -54,10 +54,10 @@ FinalMark read_generation(const MarkedFile& file);
 
 /// In one step. It is durable with the file. A file system without attributes is no failure.
 FileFailure set_generation(const MarkedFile& file, const Generation& generation);
-/// Removes the names of tiers that are of that generation, which has been superseded, and those that nobody can read. @throws std::bad_alloc
+/// Removes the names of tiers that are of that generation, which has been superseded, and those that cannot be read. @throws std::bad_alloc
 FileFailure remove_old_tiers(const MarkedFile& file, const Generation& superseded);
 
-/// Names the tier. Where there is no space for another attribute, the file goes without: whoever opens it elsewhere is not told of the tier then.
+/// Names the tier. Where there is no space for another attribute, the file goes without: an opening elsewhere does not hear of the tier then.
 FileFailure note_tier(const MarkedFile& file, const Generation& generation, const StagedTier& tier);
 /// Unless it is named for another generation, or not at all.
 FileFailure forget_tier(const MarkedFile& file, const Generation& generation, const TierName& tier);

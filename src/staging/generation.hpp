@@ -12,7 +12,7 @@
 
 namespace dovetail::staging {
 
-/// Taken by whoever opens the file for writing, and kept by the file and by each log. A log of another generation than its file's has been superseded: what
+/// Taken by each opening for writing, and kept by the file and by each log. A log of another generation than its file's has been superseded: what
 /// it holds is older than what the file has got since.
 struct Generation {
   std::uint64_t job = 0;      ///< Of processes that write the file together; 0: of one process alone.

@@ -1,4 +1,4 @@
-// What a folder of the local tier holds, for those who only look.
+// What a folder of the local tier holds, for a look that changes nothing.
 #pragma once
 
 #include <cstddef>

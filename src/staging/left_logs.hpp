@@ -23,7 +23,8 @@ struct LeftLog {
 /// counts. Reads no segments. One that cannot be read has no placement. @throws std::bad_alloc
 std::vector<LeftLog> find_left_logs(const std::string& folder, FileFailure& failure);
 
-/// Whether a process of the opening that has left one of them has not ended: what it has would come over what is newer if the others were brought into the file before it, and a reader would miss it (`EBUSY`).
+/// Whether a process of the opening that has left one of them has not ended (`EBUSY`). If the others were brought into the file first, what it has would come
+/// over what is newer, and a reader would miss it.
 /// Left out are openings of `own_job`, which may have the file open twice, what was superseded, and processes that drain what they have. The caller has the `TierLock`. @throws std::bad_alloc
 FileFailure objection_to_half_ended(const std::vector<LeftLog>& logs, const std::string& final_path,
                                     std::uint64_t own_job, FileCalls& calls = FileCalls::system());
@@ -55,8 +56,8 @@ struct LeftShare {
   std::size_t begin = 0;
   std::size_t end = SIZE_MAX;  ///< Behind the last one.
 };
-/// Reads and checks those logs. Each must be one of an ended process, and of this file: one that is changed where it was durable, belongs to another file or user, sets sizes, or whose
-/// drain has to be undone, is a failure. The caller, or one of those that read the others, has the `TierLock`. Blocks. From any thread. @throws std::bad_alloc
+/// Reads and checks those logs. Each must be one of an ended process, and of this file and user. A log that is changed where it was durable, sets sizes, or has
+/// a drain that must be undone, is a failure. The caller, or one of those that read the others, has the `TierLock`. Blocks. From any thread. @throws std::bad_alloc
 LeftContents read_left_logs(const std::vector<LeftLog>& logs, const std::string& final_path, LeftShare share = {},
                             FileCalls& calls = FileCalls::system());
 

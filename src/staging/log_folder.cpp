@@ -48,7 +48,7 @@ std::string objection_to(const struct stat& status) {
   return (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "other users may write into it" : "";
 }
 
-// Who waits for the process that has a folder has it shared then, for an instant. That is waited for: it stages nothing. An errno, or 0.
+// A process that has waited for a folder holds its lock shared, for an instant. That is waited for: it stages nothing. An errno, or 0.
 int lock_unless_taken(int folder) {
   int error = lock_file(folder, LOCK_EX | LOCK_NB);
   if (error == EWOULDBLOCK) {

@@ -27,7 +27,8 @@ struct OpenedLog {
   bool has_changes() const noexcept;
 };
 
-/// Locks the folder of a process that will write, which is made if there is none. The mark of one that has ended goes: who finds the folder taken does not wait for it.
+/// Locks the folder of a process that will write, which is made if there is none. The mark of an ended one goes: a process that finds the
+/// folder taken does not wait for it.
 OpenedFolder take_to_write(FileCalls& calls, const std::string& folder);
 
 /// Reads the placement but no segment. `folder`: locked by `take_to_write`, or to be recovered. `expected`: the file that the log must belong to; its `log` is chosen here if there is

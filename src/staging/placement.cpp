@@ -168,9 +168,9 @@ FileFailure remove_placement(FileCalls& calls, const LogFolder& folder, bool kee
   }
   calls.reached(CrashPoint::placement_removed);
   if (keeps_folder) {
-    return {};  // with the mark: whoever finds the folder taken waits until it is let go
+    return {};  // with the mark: a process that finds the folder taken waits until it is let go
   }
-  // Whoever finds the folder taken looks with this lock: it has the mark, or is gone.
+  // A process that finds the folder taken looks with this lock: the folder has the mark, or is gone.
   const TierLock marks = lock_marks(tier_of_log(folder.path));
   calls.remove(folder.descriptor.get(), closed_name);
   return remove_log_folder(calls, folder);

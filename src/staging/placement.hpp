@@ -1,4 +1,4 @@
-// Which file a folder of the local tier belongs to. It lies in the folder, so that whoever finds that knows where its bytes go.
+// Which file a folder of the local tier belongs to. It lies in the folder: a process that finds that knows where its bytes go.
 #pragma once
 
 #include <cstdint>
@@ -50,9 +50,9 @@ FileIdentity identity_of(int descriptor, const std::string& path, FileFailure& f
 /// Writes it into the folder, in one step and durably. Blocks.
 FileFailure write_placement(FileCalls& calls, const LogFolder& folder, const Placement& placement);
 
-/// Gives it another name, in one step and durably: nobody takes it for one from then on. One that is not there is no failure. Blocks.
+/// Gives it another name, in one step and durably: no process takes it for one from then on. One that is not there is no failure. Blocks.
 FileFailure discard_placement(FileCalls& calls, const LogFolder& folder);
-/// Somebody has, and was killed before all was removed.
+/// A process has, and was killed before all was removed.
 bool is_discarded(const LogFolder& folder);
 
 /// Removes it, and the folder unless it is kept, which has no segments any more. Takes the lock of `lock_marks`.
@@ -63,7 +63,7 @@ struct FoundPlacement {
   FileFailure failure;
 };
 FoundPlacement read_placement(const std::string& folder);
-/// Of a folder that has segments and no placement: nobody knows where their bytes go.
+/// Of a folder that has segments and no placement: it is not known where their bytes go.
 FileFailure missing_placement(const std::string& folder);
 
 /// Where in the tier, which exists, the log of a file is: a folder that is named after the file, and by a checksum of its path. Both paths are without

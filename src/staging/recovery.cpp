@@ -61,7 +61,7 @@ FileFailure mark_closed(FileCalls& calls, const LogFolder& folder) {
           .remedy = "make room for a file in the tier"};
 }
 
-// Its process has written the file alone, so that nobody else has changed its size. The number of the folder says so only where there are no generations.
+// Its process has written the file alone, so that no other process has changed its size. The number of the folder says so only where there are no generations.
 bool is_of_one_process(const std::string& folder, const Generation& generation) {
   return generation.is_none() ? file_folder(folder) == folder : generation.job == 0;
 }

@@ -29,13 +29,13 @@ struct Recovery {
 Recovery recover(const std::string& folder, const TierSettings& settings = {});
 /// The same of a folder that `take_to_recover` has locked. It needs no other lock than that.
 Recovery recover(OpenedFolder taken, const TierSettings& settings);
-/// Locks a folder whose process has ended (`EBUSY`: it has not), and marks it if its name is that of a log: whoever looks for what others have left waits for the recovery.
-/// `log`: a folder that holds another log, or none, is left as it is (`ENOENT`).
+/// Locks a folder whose process has ended (`EBUSY`: it has not), and marks it if its name is that of a log: a process that looks for what others have
+/// left waits for the recovery. `log`: a folder that holds another log, or none, is left as it is (`ENOENT`).
 OpenedFolder take_to_recover(const std::string& folder, FileCalls& calls,
                              std::optional<LogIdentity> log = std::nullopt);
 
-/// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, nothing of the log comes back: whoever
-/// opens the folder next finishes it. Blocks. From any thread. @throws std::bad_alloc
+/// Removes a log without bringing anything into the final file, which need not be there any more. Killed in the middle, nothing of the log comes back: the
+/// process that opens the folder next finishes it. Blocks. From any thread. @throws std::bad_alloc
 FileFailure discard(const std::string& folder, FileCalls& calls = FileCalls::system());
 
 /// The folders of staged files that are in a tier: those of a file one behind the other, by number. One of a staged file is its own only one. @throws std::bad_alloc

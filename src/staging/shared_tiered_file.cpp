@@ -94,7 +94,7 @@ TakenTier take_tier(const std::string& tier, const FolderName& name, bool is_sup
     return taken;
   }
   taken.own = take_to_write(calls, folder);
-  // Who recovers it may end at any instant, also between the call that finds the folder there and the one that opens it.
+  // A process that recovers it may end at any instant, also between the call that finds the folder and the one that opens it.
   if (taken.own.failure.error == EBUSY || taken.own.failure.error == ENOENT) {
     const bool is_staged = holder_of(folder) == Holder::stages;
     taken.awaited = is_staged ? std::string() : folder;
@@ -110,7 +110,7 @@ TieredFile::Opened open_tiered(const std::string& tier, FolderName& name, const 
     TakenTier taken = take_tier(tier, name, is_superseded, *settings.calls);
     if (!taken.awaited.empty()) {
       const std::string awaited = std::move(taken.awaited);
-      taken = {};  // who is waited for never waits for this process
+      taken = {};  // the process that is waited for never waits for this one
       wait_if_closed(awaited);
       continue;
     }
@@ -276,7 +276,7 @@ FileFailure SharedTieredFile::leave(bool drained) {
   if (--openings_ != 0 || !drained) {
     return {};
   }
-  // The lock is held, so that nobody opens it meanwhile. There is little left to drain.
+  // The lock is held, so that no thread opens it meanwhile. There is little left to drain.
   FileFailure failure = file_->finish();
   is_finished_ = !failure;
   return failure;

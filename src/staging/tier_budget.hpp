@@ -1,5 +1,5 @@
-// How much of a tier the logs take. The processes of a user share it, and each sees of the others what the file system says: nobody keeps a count that would be
-// wrong after a kill.
+// How much of a tier the logs take. The processes of a user share it, and each sees of the others what the file system says: a
+// shared count would be wrong after a kill.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ struct TierUse {
 /// Reads names and sizes. What is removed meanwhile does not count. @throws std::bad_alloc
 TierUse use_of(const std::string& tier);
 
-/// Where the user has set none: nine tenths of what the file system has free, and for one in memory also no more than half of the memory that the machine and
+/// Where the user has set none: nine tenths of what the file system has free. For one in memory it is also at most half of the memory that the machine and
 /// the control groups leave. What the logs take already counts as free. @throws std::bad_alloc
 std::uint64_t usual_budget(const std::string& tier, std::uint64_t used);
 

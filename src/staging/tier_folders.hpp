@@ -45,15 +45,15 @@ enum class Holder {
 };
 /// Of a folder that the caller has found taken (`EBUSY`). The caller has the `TierLock`. Blocks, for an instant: takes the lock of `lock_marks`.
 Holder holder_of(const std::string& folder);
-/// If a process drains the folder, it returns when that has let it go. If that process is killed, and another one takes the folder to stage the file before
-/// the caller has woken up, it returns when that one lets it go. The caller has no folder of the file. It may have the `TierLock`: who drains a marked folder takes
-/// the lock of `lock_marks` at most. Blocks.
+/// If a process drains the folder, it returns when that has let it go. If that process is killed, another one may take the folder to stage the file before the
+/// caller wakes up: then it returns when that one lets it go. The caller has no folder of the file. It may have the `TierLock`: a process that drains a marked
+/// folder takes the lock of `lock_marks` at most. Blocks.
 void wait_if_closed(const std::string& folder);
 /// All of it while the caller has the `TierLock`: other openings in the tier wait. Those of living processes are left alone, unless the program has closed the
 /// file: it waits for their drains. Blocks. From any thread. @throws std::bad_alloc
 WriterRecovery recover_writers(const std::string& folder, const TierSettings& settings = {});
 
-/// What a user has to know of a folder that was recovered or is left alone, and of a tier that has what is not seen here.
+/// What a user has to know: of a folder that was recovered or is left alone, or of a tier with bytes that are not seen here.
 std::string text_of_recovered(const std::string& folder, const std::string& path);
 std::string text_of_orphan(const std::string& folder, const std::string& path);
 std::string text_of_superseded(const std::string& folder, const std::string& path);

@@ -13,8 +13,8 @@ struct TierLock {
   LockedDescriptor descriptor{};
   FileFailure failure;
 };
-/// Held by one process of this user at a time: while it takes the folders that others have left of a file, or makes its own, so that none takes the folder
-/// that another one is about to open. `tier`: a folder. Blocks until no other process has it.
+/// One process of this user holds it at a time, while it takes folders that others have left of a file, or makes its own. So none takes a folder that
+/// another one is about to open. `tier`: a folder. Blocks until no other process has it.
 TierLock lock_tier(const std::string& tier);
 
 /// Held from a look at which logs there are to what the final file says of the tier: no other lock is waited for with it, but the attributes of the final file are

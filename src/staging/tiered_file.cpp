@@ -227,7 +227,7 @@ FileFailure TieredFile::append_all(std::uint64_t& offset, std::span<const std::b
   return {};
 }
 
-// Nobody appends meanwhile: what is older is in the final file, and nothing is newer.
+// No thread appends meanwhile: what is older is in the final file, and nothing is newer.
 FileFailure TieredFile::write_through(std::uint64_t offset, std::span<const std::byte> data) {
   const base::LockGuard one(draining_);
   const base::LockGuard ordered(order_);

@@ -82,8 +82,8 @@ class TieredFile {
   /// Drains, removes the log, and unless it is kept the folder. The final file says that nothing is staged, if this was the last log of the tier. Nothing
   /// may be called after it has succeeded.
   FileFailure finish(bool keeps_folder = false);
-  /// Says, in the log's folder and with the final file, that the program has closed it, and that the drain goes on. Whoever looks for what others have left
-  /// then waits until this file is destroyed, which must not depend on them. @param is_drained false: it stays in the log, and the final file says nothing else
+  /// Says, in the log's folder and with the final file, that the program has closed it, and that the drain goes on. A process that looks for what others have
+  /// left then waits until this file is destroyed, which must not depend on that process. @param is_drained false: it stays in the log, and the final file says nothing else
   FileFailure note_closed(bool is_drained = true);
   /// The final file has no name any more. A drain brings the bytes into it, and fails nevertheless, since they go with the last descriptor.
   bool is_removed() const noexcept;

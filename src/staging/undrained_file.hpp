@@ -40,7 +40,7 @@ class UndrainedFile {
   /// Of what is not drained, in bytes from the beginning of the file; 0: all is.
   std::uint64_t staged_end() const;
 
-  /// The logs that are still there, locked and marked: `recover_taken` drains them. Whoever recovers the file meanwhile waits until they are destroyed. Ends before one
+  /// The logs that are still there, locked and marked: `recover_taken` drains them. A process that recovers the file meanwhile waits until they are destroyed. Ends before one
   /// that another process has. The caller has the `TierLock`. Reads no segments. @throws std::bad_alloc
   TakenWriters take_to_drain() const;
 
