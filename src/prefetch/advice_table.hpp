@@ -1,4 +1,4 @@
-// The rules of a configuration and the files that they are about, in memory that all programs share which run by that configuration
+// The rules of a configuration and the files that they are about, in memory that the programs of that configuration share
 // (python/dovetail/advice_memory.py makes it). Read and written in programs that have nothing to do with Dovetail: no allocation, no lock.
 #pragma once
 

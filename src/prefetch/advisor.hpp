@@ -10,10 +10,10 @@
 
 namespace dovetail::prefetching {
 
-/// Programs note their reads in the table and say which files have work. The advisor opens a file itself, by the way that the system has to the descriptor
-/// of the program (/proc/PID/fd/N), and only after that way was seen to lead to the regular file of the table. So no descriptor of a program is touched or
-/// passed on, and the advisor reaches nothing that its user could not read. A file that has no work for two seconds is closed, and before that the one that has
-/// had none for longest, if there are too many.
+/// Programs note their reads in the table and say which files have work. The advisor opens a file itself, by the system's way to the descriptor of the
+/// program (/proc/PID/fd/N). It does so only after that way was seen to lead to the regular file of the table. So no descriptor of a program is touched or
+/// passed on, and the advisor reaches nothing that its user could not read. It closes a file that has no work for two seconds. If there are too many, it
+/// first closes the one that has had none for longest.
 class Advisor {
  public:
   static constexpr std::size_t most_open_files = 256;

@@ -33,7 +33,7 @@ class Detector {
     std::atomic<std::uint64_t> late;
   };
 
-  /// What may be wasted before the file is left alone for a while, and the part of what was used that may be wasted as well.
+  /// What may be wasted before the file is left alone for a while, in bytes. As well, this part of what was used may be wasted.
   static constexpr std::uint64_t allowance = 4U << 20;
   static constexpr std::uint64_t part_wasted = 8;
   /// Guesses of no more than this count as requests. So many of these may be wrong before the file is left alone for a while, beside one for each

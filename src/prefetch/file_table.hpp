@@ -26,7 +26,7 @@ struct FileEntry {
   std::atomic<std::uint64_t> asked;     // bytes that the system was asked to read
   std::uint32_t piece;                  // of its device, as in `DeviceList`: see `piece_bytes`
   std::uint32_t gap;
-  char name[longest_name];  // for the report, and for who looks meanwhile
+  char name[longest_name];  // for the report, and for `dovetail prefetch status`
 
   /// Others can write into the memory: a sensible piece in any case.
   std::uint32_t piece_bytes() const noexcept { return std::clamp<std::uint32_t>(piece, 64U << 10, 64U << 20); }

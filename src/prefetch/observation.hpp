@@ -30,7 +30,7 @@ struct Observation {
     std::uint64_t offset;              // file: nanoseconds of the last change, since 1970
     std::atomic<std::uint64_t> bytes;  // file: its size
     // Nanoseconds of reads that were slower than memory (waiting.hpp), of all reads that the slot joins, and not of what lies between them. Of what the
-    // kernel tells it is 0: that does not show who waits for a page that is on its way already.
+    // kernel tells it is 0: that does not show a wait for a page that is on its way already.
     std::atomic<std::uint64_t> waited;
     std::uint32_t process;
     std::uint16_t more;  // slots behind this one that belong to it

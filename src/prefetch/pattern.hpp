@@ -11,8 +11,8 @@
 
 namespace dovetail::prefetching {
 
-/// A program that reads in steps computes between them. Its reads form streams, each of which goes on where it was (with gaps for data that the program does
-/// not want) or by a constant stride. Not thread-safe.
+/// A program that reads in steps computes between them. Its reads form streams. Each goes on where it was, with gaps for data that the program does not want,
+/// or by a constant stride. Not thread-safe.
 class Pattern {
  public:
   /// What a stream will read.

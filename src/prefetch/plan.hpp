@@ -23,7 +23,7 @@ enum GivenUp : std::uint32_t { not_given_up = 0, does_not_fit = 1, all_is_cached
 /// Where the program is, and what the plan did. All processes that follow the plan share it.
 struct Progress {
   std::atomic<std::uint32_t> cursor;    // the extent that is needed next
-  std::atomic<std::uint32_t> issued;    // the first one that nobody has been asked for
+  std::atomic<std::uint32_t> issued;    // the first one that the system was not asked for
   std::atomic<std::int32_t> strayed;    // reads that the plan did not foretell, less those that it did
   std::atomic<std::uint32_t> given_up;  // a `GivenUp`
   // For the report at the end.

@@ -27,7 +27,7 @@ struct Statistics {
   std::atomic<std::uint64_t> bytes_used = 0;  ///< Of these: those that the program has asked for.
   std::atomic<std::uint64_t> waited = 0;      ///< For transfers that had begun.
 
-  /// While nobody counts.
+  /// Called while no transfer is counted.
   void reset() noexcept { bytes_fetched = bytes_used = waited = 0; }
 };
 
@@ -41,7 +41,7 @@ class ReadAhead {
   /// As `stop`; then waits for tasks that read the file.
   ~ReadAhead();
 
-  /// Copies to `target` what has been fetched of the beginning of the range, unless the file has been changed since by somebody else. Waits for what is being
+  /// Copies to `target` what has been fetched of the beginning of the range, unless another program has changed the file since. Waits for what is being
   /// fetched. @returns bytes copied.
   std::size_t serve(base::ByteRange range, std::byte* target);
   /// The program has read the range, of a file of `size` bytes, since the time `begun`. Nothing may be on its way to the file. May make tasks.
