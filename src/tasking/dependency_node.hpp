@@ -180,7 +180,7 @@ void DependencyNode::close(Failure* cause, Released&& released) {
     failure_ = cause;
   }
   Link word = successors_.load(std::memory_order_acquire);
-  // After the table has let go nobody else changes the word.
+  // After the table has let go no other thread changes the word.
   if ((word & dropped) == 0) {
     word = successors_.exchange(closed | (cause != nullptr ? bad : left), std::memory_order_acq_rel);
   }

@@ -60,7 +60,7 @@ class Deque {
   /// Any thread. Takes about half of the tasks, oldest first, at most `most` (up to `largest_batch`); 0 when empty or busy.
   std::size_t steal(Task** stolen, std::size_t most = largest_batch) noexcept;
 
-  /// Any thread; exact only for the owner when nobody steals.
+  /// Any thread; exact only for the owner while no thread steals.
   std::int64_t size() const noexcept {
     return tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_relaxed);
   }

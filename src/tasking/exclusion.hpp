@@ -19,7 +19,7 @@ class Exclusion {
 
   /// Gives the exclusion to the task and returns true, or queues the task and returns false.
   bool acquire(Task* task) noexcept;
-  /// Gives it to the next in the queue, which is returned, or to nobody (null).
+  /// Gives it to the next task in the queue, and returns that. Null: none waits, and it is free.
   Task* hand_over() noexcept;
 
  private:

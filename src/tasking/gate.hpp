@@ -50,7 +50,7 @@ class Gate {
 
   /// Reads what a task is described with. @throws std::invalid_argument for a description that makes no sense.
   virtual std::unique_ptr<Ticket> describe(Task* task, const TaskDescription& description) = 0;
-  /// Somebody asked for a cancellation: tasks that wait and must not run any more should pass. The runtime may be gone, it is
+  /// The program asked for a cancellation: tasks that wait and must not run any more should pass. The runtime may be gone, it is
   /// only a name.
   virtual void cancelled(const RuntimeCore* core) noexcept = 0;
   /// Whether a task of this runtime waits for what a task of another runtime holds, so that it is not stuck.

@@ -1,4 +1,4 @@
-// Tasks with short slices that a worker keeps to itself: it wakes nobody for them, since that takes longer than to run them.
+// Tasks with short slices that a worker keeps to itself: it wakes no other for them, since that takes longer than to run them.
 #pragma once
 
 #include <atomic>

@@ -96,7 +96,7 @@ void append_failure(std::vector<Failure*>& list, Failure* failure) {
   list.push_back(failure);
 }
 
-// Tells the parent of the failures of the task's children that nobody took, and of its own.
+// Tells the parent of the failures of the task's children that no wait took, and of its own.
 void report_failures(Task* task, Failure* own) {
   const bool ignored = task->extra != nullptr && task->extra->on_failure.action == FailurePolicy::Action::ignore;
   const base::LockGuard lock(task->core->failures);

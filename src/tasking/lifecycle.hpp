@@ -39,7 +39,7 @@ inline void count_spawned(Task* parent, const Task* spawner) noexcept {
   }
 }
 
-/// Moves the first failure of a child that nobody has taken out of the list, taken; null if there is none. The reference passes to
+/// Moves the first failure of a child that no wait has taken out of the list, taken; null if there is none. The reference passes to
 /// the caller.
 Failure* take_child_failure(Task* parent) noexcept;
 /// Drops those failures of children that only say once more that they can never end.

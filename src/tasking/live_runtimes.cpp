@@ -47,7 +47,7 @@ void for_each_live_runtime(const std::function<void(RuntimeCore&)>& visit) {
   }
 }
 
-// The thread that forked held the lock, so that nobody was in the midst of changing them; in the child there is no other thread.
+// The thread that forked held the lock, so that no thread was in the midst of changing them; in the child there is no other thread.
 void for_each_live_runtime_after_fork(const std::function<void(RuntimeCore&)>& visit) NO_THREAD_SAFETY_ANALYSIS {
   for (RuntimeCore* core : live_runtimes().cores) {
     visit(*core);

@@ -35,11 +35,11 @@ struct [[gnu::visibility("hidden")]] PendingOperation::State : std::enable_share
   /// Has the service forget the operation. Called once, outside of the lock, before the task goes on.
   std::function<void(State&)> forget GUARDED_BY(mutex);
 
-  /// Whether anybody waits for it.
+  /// Whether a task or a selection waits for it.
   bool is_awaited() const noexcept REQUIRES(mutex) {
     return paused != nullptr || bound != nullptr || selection != nullptr;
   }
-  /// Why it failed, or null. Once it has ended, nobody changes that any more: it is read without the lock.
+  /// Why it failed, or null. Once it has ended, no thread changes that any more: it is read without the lock.
   const std::exception_ptr& cause() const noexcept NO_THREAD_SAFETY_ANALYSIS { return error; }
   /// The caller holds a reference.
   void end(std::exception_ptr cause) noexcept EXCLUDES(mutex);

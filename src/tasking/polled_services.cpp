@@ -166,7 +166,7 @@ struct PolledServices::Parking : std::enable_shared_from_this<Parking> {
     reactor.expect(Reactor::Upkeep::services, base::Clock::now() + interval.load(std::memory_order_relaxed));
   }
 
-  // Once for each time that it is ready, and then again for as long as a worker sleeps. While none does, nobody needs to know.
+  // Once for each time that it is ready, and then again for as long as a worker sleeps. While none does, none needs to be woken.
   void watch() {
     if (watched.load(std::memory_order_relaxed) || watched.exchange(true, std::memory_order_seq_cst)) {
       return;

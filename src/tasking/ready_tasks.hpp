@@ -14,7 +14,7 @@ class ReadyTasks {
   /// @name For the worker alone
   /// @{
   void push(Task* task) { deque_.push(task); }
-  /// Has the task run next, while its data are in the cache; nobody steals it. False: another one is to do so already.
+  /// Has the task run next, while its data are in the cache; no thread steals it. False: another one is to do so already.
   bool push_next(Task* task) noexcept {
     if (next_ != nullptr) {
       return false;
@@ -32,7 +32,7 @@ class ReadyTasks {
   }
   /// The one that is to run next, else the newest; null if there is none.
   Task* pop() { return next_ != nullptr ? std::exchange(next_, nullptr) : deque_.pop(); }
-  /// What `pop` would give. It stays, and nobody steals it.
+  /// What `pop` would give. It stays, and no thread steals it.
   Task* peek() {
     if (next_ == nullptr) {
       next_ = deque_.pop();

@@ -310,7 +310,7 @@ class Selecting {
     RuntimeCore* const only_;
   };
 
-  // Whether one has ended the selection here, so that nobody wakes.
+  // Whether an alternative has ended the selection here, so that no task need be woken.
   bool enter_all() {
     for (std::size_t i = 0; i < alternatives_.size() && selection_->winner() == Selection::nothing; ++i) {
       const auto enter_this = [&](const auto& what) { return enter(what, places_[i], static_cast<int>(i)); };

@@ -49,7 +49,7 @@ class Service {
   /// @}
 
   /// @name Lingering
-  /// Where sleeping and being woken takes longer than what is waited for, one idle worker goes on polling for a while before it sleeps.
+  /// Sleeping and being woken may take longer than what is waited for. Then one idle worker goes on polling for a while before it sleeps.
   /// @{
   /// For how long. Asked by a worker that is about to sleep. 0: not at all.
   virtual std::chrono::nanoseconds linger() noexcept { return {}; }

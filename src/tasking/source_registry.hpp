@@ -18,7 +18,7 @@ class Source {
   virtual bool for_each_wait(const VisitWait& visit) const = 0;
   /// Whether something is pending that polling may end.
   virtual bool has_pending() const noexcept = 0;
-  /// The runtime ends: nobody will ask the source any more.
+  /// The runtime ends, and does not ask the source any more.
   virtual void runtime_ends() noexcept = 0;
 };
 

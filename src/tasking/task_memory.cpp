@@ -120,7 +120,7 @@ void for_each_task(const std::function<void(Task*)>& visit) {
 void retain(Task* task, std::uint32_t count) noexcept { task->references.fetch_add(count, std::memory_order_relaxed); }
 
 void release(Task* task) noexcept {
-  // The last holder need not write: nobody else is left to read the count.
+  // The last holder need not write: no thread is left that reads the count.
   if (task->references.load(std::memory_order_acquire) != 1 &&
       task->references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
     return;

@@ -41,8 +41,8 @@ class Throttle {
   void adapt(std::uint64_t completed, std::size_t workers) noexcept;
   /// Nothing else is known to be wrong with a program that waits for its spawner, so it is not to wait as long again.
   void widen() noexcept;
-  /// A thread goes on although nothing has made room. Until there is, threads look after each task that they spawn: in each time for which one is held
-  /// back there would be more than one task more, and pending tasks would have no bound where few end.
+  /// A thread goes on although nothing has made room. Until there is room, threads look after each task that they spawn. Otherwise each would make more than one
+  /// task in the time for which it is held back, without bound where few end.
   void overrun() noexcept {
     widen();
     is_overrun_.store(true, std::memory_order_relaxed);

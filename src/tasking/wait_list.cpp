@@ -16,7 +16,7 @@ constexpr std::uintptr_t being_changed = 2;
 std::uintptr_t bits(const WaitNode* word) noexcept { return reinterpret_cast<std::uintptr_t>(word); }
 WaitNode* with_bits(std::uintptr_t word) noexcept { return reinterpret_cast<WaitNode*>(word); }
 
-// Returns the word while nobody takes a node out.
+// Returns the word at a time at which no thread takes a node out.
 WaitNode* read_unmarked(const WaitWord& waiters) noexcept {
   WaitNode* word = waiters.load(std::memory_order_acquire);
   for (unsigned attempt = 1; (bits(word) & being_changed) != 0; ++attempt) {

@@ -17,7 +17,7 @@ using detail::Task;
 struct WaitNode {
   enum class State : std::uint8_t { waiting, done, abandoned };
   WaitNode* next = nullptr;
-  Task* waiting_task = nullptr;    ///< Null: a foreign thread, or nobody, if there is a callback.
+  Task* waiting_task = nullptr;    ///< Null: a foreign thread waits, or there is a callback.
   std::function<void()> callback;  ///< Told instead.
   const Task* target = nullptr;
   std::atomic<State> state{State::waiting};
@@ -47,7 +47,7 @@ bool enlist(WaitWord& waiters, WaitNode* node) noexcept;
 /// Takes a wait out. True: the node is the caller's alone. False: the task has completed, and the completing thread has visited the node
 /// or will.
 bool withdraw(WaitWord& waiters, const WaitNode* node) noexcept;
-/// Marks the task as completed, so that nobody enters any more. Returns those that wait, in the order in which they came.
+/// Marks the task as completed, so that no wait is entered any more. Returns those that wait, in the order in which they came.
 WaitNode* close_waits(WaitWord& waiters) noexcept;
 
 }  // namespace dovetail::tasking

@@ -247,7 +247,7 @@ bool call_when_completed(Task* task, std::function<void()>& callback) {
   }
   auto* const node = new tasking::WaitNode;
   node->target = task;
-  node->references.store(1, std::memory_order_relaxed);  // nobody waits
+  node->references.store(1, std::memory_order_relaxed);  // no waiter shares it
   node->callback = std::move(callback);
   std::atomic<unsigned>& callbacks = task->core->foreign.callbacks;
   callbacks.fetch_add(1, std::memory_order_seq_cst);
