@@ -36,7 +36,7 @@ struct Channel {
 
 struct Operation {
   Operation* next = nullptr;  ///< In a list of the engine.
-  Wait* wait = nullptr;       ///< Who is paused; null: `task` has bound an event to the operation.
+  Wait* wait = nullptr;       ///< Of the paused task; null: `task` has bound an event to the operation.
   Task* task = nullptr;
   void* status = nullptr;  ///< Where MPI's status goes; null: nowhere.
   int code = 0;            ///< Of MPI, when it has ended.

@@ -99,7 +99,7 @@ class Fabric final : private FabricEvents {
   void for_each_wait(const std::function<void(const Waiter&)>& visit);
 
   /// @name The thread of the fabric
-  /// It sees to progress while no other thread does, so that others reach memory of a process that only computes.
+  /// It sees to progress while no other thread does. So other processes reach memory of one that only computes.
   /// @{
   /// Sleeps until there may be something to do. @returns false if another thread sees to it.
   bool sleep() noexcept;
