@@ -11,14 +11,14 @@ namespace dovetail::storage {
 
 struct Operation;
 
-/// Of one open file, which keeps it. All functions but the destructor block the thread, do not suspend, may be called by any number of
-/// threads at once, and throw IoError or std::bad_alloc.
+/// Of one open file, which keeps it. All functions but the destructor block the thread and do not suspend. Any number of threads may call
+/// them at once. They throw IoError or std::bad_alloc.
 class FileOperations {
  public:
   FileOperations() = default;
   FileOperations(const FileOperations&) = delete;
   FileOperations& operator=(const FileOperations&) = delete;
-  /// Nobody has closed the file. Must not block.
+  /// `close` was not called. Must not block.
   virtual ~FileOperations() = default;
 
   /// Performs it if that takes so little time that a worker may do it, and returns true; false: nothing is done. Of a transfer or a sync, as

@@ -44,7 +44,7 @@ class OpenFile {
 
   /// Null: its descriptors do. What performs its operations else.
   FileOperations* operations() const noexcept { return operations_.get(); }
-  /// Before anybody else uses the file.
+  /// Before another thread uses the file.
   void perform_by(std::unique_ptr<FileOperations> operations) noexcept;
 
   const std::string& path() const noexcept { return path_; }

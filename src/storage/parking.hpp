@@ -28,14 +28,14 @@ class Parking {
   bool add_queue(unsigned worker, WorkerQueue* queue) noexcept;
 
   void park(unsigned worker, TimePoint deadline) noexcept;
-  /// Anybody.
+  /// Any thread may call it.
   void unpark(unsigned worker) noexcept;
 
   /// @name Busy workers
   /// A worker is busy while it runs a slice that may be long. Others may take its completions then, and each of them makes `descriptor` ready.
   /// @{
   void busy(unsigned worker, bool busy) noexcept;
-  /// Anybody.
+  /// Any thread may call it.
   bool is_busy(unsigned worker) const noexcept;
   /// The worker looked for completions of its own.
   void polled(unsigned worker) noexcept;
