@@ -12,7 +12,7 @@ namespace dovetail::base {
 /// Which files are taken.
 struct FileRules {
   bool follow_links = false;  ///< Whether the last component of the path may be a symbolic link.
-  bool of_anyone = false;     ///< Whether it may belong to another user. Root's files may be read by everybody.
+  bool of_anyone = false;     ///< Whether it may belong to another user. All users may read root's files.
   std::size_t most_bytes = std::size_t{1} << 20;
 };
 

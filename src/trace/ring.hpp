@@ -1,4 +1,4 @@
-// The events of one thread: a ring of bounded size that its owner writes without waiting for anybody.
+// The events of one thread: a ring of bounded size that its owner writes without waiting for another thread.
 #pragma once
 
 #include <atomic>
