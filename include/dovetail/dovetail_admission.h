@@ -1,6 +1,6 @@
 /// @file
-/// The storage devices that tasks are admitted to, in C. What dovetail.h says at its top about results, contexts, suspending, errors
-/// and structures holds here. What a task says about admission is in `dovetail_task_description`. See docs/admission.md.
+/// The storage devices that tasks are admitted to, in C. The rules at the top of dovetail.h on results, contexts, suspending, errors and
+/// structures hold here. What a task says about admission is in `dovetail_task_description`. See docs/admission.md.
 #ifndef DOVETAIL_ADMISSION_H
 #define DOVETAIL_ADMISSION_H
 

@@ -60,8 +60,8 @@ int32_t dovetail_mutex_lock(dovetail_mutex* mutex);
 int32_t dovetail_mutex_lock_for(dovetail_mutex* mutex, int64_t at_most_ns);
 /// Takes the lock if that is possible at once. Returns 1 if the caller holds it, else 0. Context: any. Suspends: no. Errors: -EINVAL.
 int32_t dovetail_mutex_try_lock(dovetail_mutex* mutex);
-/// By the task or thread that holds it. The one that has waited longest gets it. Context: any. Suspends: no. Errors: -EPERM if nobody holds
-/// it.
+/// By the task or thread that holds it. The one that has waited longest gets it. Context: any. Suspends: no. Errors: -EPERM if it is
+/// not held.
 int32_t dovetail_mutex_unlock(dovetail_mutex* mutex);
 
 // Latches ------------------------------------------------------------------------------------------------------------

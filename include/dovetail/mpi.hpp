@@ -1,6 +1,6 @@
 /// @file
 /// Messages of MPI as parts of tasks. A task that waits here gives its core to others; an operation that is bound here makes the task complete
-/// (in `onready`: start) when it has ended. In the manner of TAMPI, as K. Sala, S. Macià and V. Beltran describe it in "Combining One-Sided
+/// (in `onready`: start) when it has ended. In the manner of TAMPI: K. Sala, S. Macià and V. Beltran, "Combining One-Sided
 /// Communications with Task-Based Programming Models" (docs/papers.md), section II-C.
 ///
 /// This header includes the program's `mpi.h`. The program links MPI itself and calls `MPI_Init_thread` with `MPI_THREAD_MULTIPLE`; with

@@ -1,6 +1,6 @@
 /// @file
 /// One-sided communication: a task writes into the memory of another process and notifies it; there, a task waits for the notification, by
-/// itself or in its `onready`. In the manner of GASPI and TAGASPI, as K. Sala, S. Macià and V. Beltran describe them in "Combining One-Sided
+/// itself or in its `onready`. In the manner of GASPI and TAGASPI: K. Sala, S. Macià and V. Beltran, "Combining One-Sided
 /// Communications with Task-Based Programming Models" (docs/papers.md), sections II-B and IV. docs/one_sided.md has the table of names.
 ///
 ///     const rma::Group group = rma::Group::start();
