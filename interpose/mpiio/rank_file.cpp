@@ -91,7 +91,7 @@ RankFile::RankFile(std::shared_ptr<staging::UndrainedFile> undrained, Names name
       rule_(nullptr),
       communicator_(communicator),
       mode_(mode),
-      is_of_format_library_(false),  // nobody writes, so that no order has to be kept
+      is_of_format_library_(false),  // no rank writes, so that no order has to be kept
       hints_(hints),
       view_(bytes_from_the_beginning()),
       background_(1) {}  // logs are drained in their order
@@ -221,7 +221,7 @@ void RankFile::drain_left_in_background() {
     }
     *taken = undrained_->take_to_drain();
   }
-  undrained_ = nullptr;  // nobody reads it any more, and a drain needs descriptors, too
+  undrained_ = nullptr;  // it is not read any more, and a drain needs descriptors, too
   if (taken->dead.empty()) {
     return;
   }
@@ -243,7 +243,7 @@ void RankFile::close_in_background() {
     });
     return;
   }
-  tier_->note_closed();  // where that cannot be told, nobody waits for it
+  tier_->note_closed();  // where that cannot be told, no process waits for it
   background_.request(tier_, [this, keeps_folder = !hints().discard](const FileFailure& failure) {
     failed_in_background_ = failure || without_exceptions("drain", [&] { return tier_->finish(keeps_folder); });
     // Others that wait for the log go on: `finish` of this process may come much later.

@@ -56,7 +56,7 @@ class RankFile {
 
   /// It is read from logs of a job that has ended. They are not drained but where the MPI library has to read the file itself.
   bool is_undrained() const noexcept { return undrained_ != nullptr; }
-  /// Reads the final file in the place of logs of which nobody can bring anything there any more.
+  /// Reads the final file in the place of logs that will never be drained any more.
   void forget_superseded() { undrained_->forget_superseded(); }
 
   /// This rank's.
