@@ -13,7 +13,7 @@
 
 namespace dovetail::prefetching {
 
-/// When a call begins, if anybody wants to know how long reads take; otherwise 0.
+/// When a call begins, if a plan or a report counts how long reads take; otherwise 0.
 inline std::uint64_t beginning() noexcept { return recorder.on() || replayer.timed() ? nanoseconds() : 0; }
 
 /// A call of a program on a descriptor that is of interest.

@@ -41,7 +41,7 @@ bool Helper::prepare() noexcept {
   if (stack_ != nullptr) {
     return true;
   }
-  // A page that nobody may touch, the stack, and the thread's own memory.
+  // A page that no thread may touch, the stack, and the thread's own memory.
   void* memory =
       mmap(nullptr, page + stack_bytes + thread_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {

@@ -11,7 +11,7 @@
 
 namespace dovetail::prefetching {
 
-/// The thread is not the C library's: a program with one thread keeps what the C library does for such programs, and one whose first thread ends by
+/// The thread is not the C library's. So a program with one thread keeps what the C library does for such programs. A program whose first thread ends by
 /// pthread_exit still ends with its last. A signal handler may start it. It touches nothing that belongs to a thread, makes bare
 /// system calls, and takes no signal.
 class Helper {
