@@ -8,8 +8,8 @@
 
 namespace dovetail::interpose::staged {
 
-/// `wanted` is called, by a thread of the library, when another process asks for the file whose log is in that folder, until the folder is removed. False: nobody
-/// would be heard, since there is no thread or no watch for it. Any thread. @throws std::bad_alloc
+/// Until the folder is removed, a thread of the library calls `wanted` when another process asks for the file whose log is in it. False: no process would be
+/// heard, since there is no thread or no watch for it. Any thread. @throws std::bad_alloc
 bool listen(const std::string& folder, std::function<void()> wanted);
 /// The number of that thread. It has all signals blocked. 0: nothing has been listened for yet. Any thread.
 pid_t listening_thread();

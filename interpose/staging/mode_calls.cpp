@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* lost_rights = "it gets rights that a write takes away";
 
-// Without the right to write, nobody but root brings the log of a killed program into the file.
+// Without the right to write, only root can bring the log of a killed program into the file.
 bool is_lost(mode_t mode) noexcept { return (mode & (S_ISUID | S_ISGID)) != 0 || (mode & S_IWUSR) == 0; }
 bool is_lost(const char* attribute) noexcept {
   return attribute != nullptr && std::strcmp(attribute, "security.capability") == 0;

@@ -55,7 +55,7 @@ Living recover_dead(const std::string& tier, const std::string& path, ino_t inod
   if (failure || dovetail::staging::writer_folders(name.folder, failure).empty() || failure) {
     return {};
   }
-  // A tier in which nothing can be made, and nothing was, keeps nobody from the file.
+  // A tier in which nothing can be made, and nothing was, keeps no process from the file.
   failure = lock->failure;
   if (failure) {
     return {};

@@ -284,7 +284,7 @@ void ProgramFile::drain_behind() noexcept {
     }
     {
       const base::LockGuard lock(self->mutex_);
-      // Nobody will miss the bytes of a file that has no name any more.
+      // The bytes of a file that has no name any more cannot be missed.
       self->failure_ = failure && !self->drained_tier().is_removed() ? failure : self->failure_;
       self->is_requested_ = self->is_requested_ && failure;
       --self->drains_;
@@ -389,7 +389,7 @@ void ProgramFile::end() noexcept {
 FileFailure ProgramFile::finish() noexcept {
   wait_for_drains();
   FileFailure failure = guarded([&tier = *tier_] { return tier.finish(); });
-  // The drain was refused since nobody will find its bytes, other than by the descriptors of the program: for those they are there.
+  // The drain was refused since its bytes can be found by the descriptors of the program alone: for those they are there.
   if ((failure.error == ENOENT || failure.error == ESTALE) && tier_->is_removed()) {
     failure = guarded([&tier = *tier_] { return tier.forget(); });
   }

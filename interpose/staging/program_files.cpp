@@ -66,7 +66,7 @@ bool begin_end(const FilePointer& file) noexcept {
   return file->is_ending = true;
 }
 
-// The lock of a file is never taken while that of all files is held: who has it may wait for a drain, and the thread that drains comes here.
+// The lock of a file is never taken while that of all files is held: its holder may wait for a drain, and the thread that drains comes here.
 void end_closed(const FilePointer& file) noexcept {
   const Within within;
   while (begin_end(file)) {

@@ -29,7 +29,7 @@ bool has_settings_of_signals(int descriptor) noexcept {
 
 class ShortLease {
  public:
-  // Who opens the file meanwhile has SIGIO sent, which would end the process, or be taken for one of the program's.
+  // If another process opens the file meanwhile, the kernel sends SIGIO. It would end the process, or be taken for one of the program's.
   ShortLease(int descriptor, pid_t signalled) noexcept {
     const f_owner_ex owner{F_OWNER_TID, signalled};
     const f_owner_ex nobody{F_OWNER_TID, 0};
@@ -44,7 +44,7 @@ class ShortLease {
     libc::fcntl64(descriptor, F_SETOWN_EX, &nobody);
   }
   bool is_given() const noexcept { return result_ == 0; }
-  /// The file system has no leases, or the file belongs to somebody else.
+  /// The file system has no leases, or the file belongs to another user.
   bool is_unknown() const noexcept { return result_ != 0 && error_ != EAGAIN && error_ != EBUSY; }
 
  private:
@@ -70,7 +70,7 @@ bool is_only_one_of_process(int descriptor) noexcept {
     return false;
   }
   int found = 0;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else reads this folder's stream
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread reads this folder's stream
   while (const dirent* entry = ::readdir(folder)) {
     struct stat other{};
     char* end = nullptr;

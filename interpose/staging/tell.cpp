@@ -17,7 +17,7 @@ namespace {
 constinit dev_t device = 0;
 constinit ino_t inode = 0;
 
-// A program may have closed standard error, and have a file of its own by that number. Nobody may read it, or not now.
+// A program may have closed standard error, and have a file of its own by that number. It may be a pipe that is not read, or not now.
 bool takes_text() noexcept {
   struct stat64 status{};
   pollfd asked{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
