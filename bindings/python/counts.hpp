@@ -21,8 +21,8 @@ struct Counts {
 };
 
 /// Returns the counters that all functions with this label and this kind share. `kind` says where a body runs: `compute`, `I/O`, `process`, `async` or `cluster`. The
-/// counters live until the process ends. After the first 1000 types, all new types of one kind share one set of counters, so that a program with ever new labels does
-/// not fill the memory. Any thread may call it.
+/// counters live until the process ends. After the first 1000 types, all new types of one kind share one set of counters: a program with ever new labels would fill
+/// the memory. Any thread may call it.
 Counts& counts_of(const std::string& label, const std::string& kind);
 
 /// What `Counts` were at one time. Tasks that wait are those made, but for those that run or have completed.
