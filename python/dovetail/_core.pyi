@@ -110,15 +110,15 @@ class Lock:
         """Waits until the caller holds the lock, for at most `timeout` seconds (None, or -1: for as long as it takes). Returns whether it
         does. Those that wait get it by turns. Raises `Stuck` if the runtime finds the program stuck (see `Runtime`'s `stuck_after`)."""
     def release(self) -> None:
-        """By the task or thread that holds it. Never waits. Raises RuntimeError if nobody holds it."""
+        """By the task or thread that holds it. Never waits. Raises RuntimeError if it is not held."""
     def locked(self) -> bool:
-        """Whether somebody holds it. Others may change that before the caller looks at it."""
+        """Whether it is held. Others may change that before the caller looks at it."""
     def __enter__(self) -> bool: ...
     def __exit__(self, *_: object) -> None: ...
 
 class Semaphore:
     """A number of units of something, such as bytes of memory or connections, of which each user takes some. `with semaphore:` takes one.
-    Who waits, and where that is not allowed: as `Lock`."""
+    What a wait does, and where it is not allowed: as `Lock`."""
 
     def __init__(self, units: int = 1) -> None: ...
     def acquire(self, blocking: bool = True, timeout: float | None = None, *, units: int = 1) -> bool:
@@ -133,7 +133,7 @@ class Semaphore:
     def __exit__(self, *_: object) -> None: ...
 
 class Latch:
-    """Opens once it has been counted down to zero, and stays open. Who waits, and where that is not allowed: as `Lock`."""
+    """Opens once it has been counted down to zero, and stays open. What a wait does, and where it is not allowed: as `Lock`."""
 
     def __init__(self, count: int) -> None: ...
     def count_down(self, steps: int = 1) -> None:
@@ -153,7 +153,7 @@ class Limit:
         """How many tasks run at once."""
 
 class Barrier:
-    """Lets no participant pass until all have arrived, phase after phase. Who waits, and where that is not allowed: as `Lock`. For all tasks
+    """Lets no participant pass until all have arrived, phase after phase. What a wait does, and where it is not allowed: as `Lock`. For all tasks
     of a program there is the function `barrier`."""
 
     def __init__(self, participants: int) -> None: ...

@@ -28,7 +28,7 @@ class NoAdvisor(Exception):
 
 
 def socket_path() -> Path:
-    """Where the advisor of this user is: a folder that nobody else can enter. Raises NoAdvisor."""
+    """Where the advisor of this user is: a folder that no other user can enter. Raises NoAdvisor."""
     chosen = os.environ.get("DOVETAIL_ADVISORD_SOCKET")
     if chosen:
         return Path(chosen)
@@ -39,7 +39,7 @@ def socket_path() -> Path:
         found = folder.lstat()
     except OSError as error:
         raise NoAdvisor(f"{folder}: {error.strerror}") from error
-    # In a folder for all users anybody may have made one of this name.
+    # In a folder for all users another one may have made this name.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise NoAdvisor(f"{folder}: is not a folder that belongs to this user alone")
     return folder / "advisord.sock"

@@ -15,7 +15,7 @@ from . import _core
 from .imported import imported
 from .logger import logger
 
-# Who sets one of these has decided.
+# A user who sets one of these has decided.
 VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

@@ -1,4 +1,4 @@
-"""Whether somebody asked the running task to stop: `dt.cancelled()`."""
+"""Whether the running task is asked to stop: `dt.cancelled()`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ of_coroutine: contextvars.ContextVar[_core.Ending | None] = contextvars.ContextV
 
 
 def cancelled() -> bool:
-    """Whether somebody asked the running task to stop, by `cancel()` of its future, its group or its runtime. A coroutine sees it as well, and a function
-    that it gives to `asyncio.to_thread`. One that it gives to `loop.run_in_executor` does not, since that takes no context along. Nor does the body
+    """Whether the running task is asked to stop, by `cancel()` of its future, its group or its runtime. A coroutine sees it as well, and so does a
+    function that it gives to `asyncio.to_thread`. One that it gives to `loop.run_in_executor` does not: that takes no context along. Nor does the body
     of a process task, which is in another process."""
     ending = of_coroutine.get()
     return _core.cancelled() if ending is None else ending.cancelled

@@ -49,7 +49,7 @@ class Executor(concurrent.futures.Executor):
     process: they run in worker processes, as in `ProcessPoolExecutor`.
 
     The arguments reach the function as they are; nothing is ordered by them. `result()` of a future raises the exception of the function itself. A failure that
-    nobody asks for is not told. The functions belong to no task, also when a task submits them. From any thread.
+    is not asked for is not told. The functions belong to no task, also when a task submits them. From any thread.
     """
 
     _MOST_LABELS = 1000

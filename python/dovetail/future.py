@@ -1,7 +1,7 @@
 """`Future`: the result of a task that may not have run yet.
 
 It is a `concurrent.futures.Future`. `concurrent.futures.wait` and `as_completed` reach into a future: they hold its `_condition` while they
-look at its `_state` and enter themselves in `_waiters`. Such a future has none of these until somebody asks for one of them.
+look at its `_state` and enter themselves in `_waiters`. A future here has none of these until one of them is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _guard = threading.Lock()
 
 
 class _Watched:
-    """The view that `concurrent.futures.wait` has of a future. It changes under the condition, as those who hold it rely on."""
+    """The view that `concurrent.futures.wait` has of a future. It changes under the condition, as a thread that holds it relies on."""
 
     __slots__ = ("condition", "state", "waiters")
 

@@ -19,8 +19,8 @@ class Group:
             for path in paths:
                 convert(path)
 
-    Leaving the block waits for all of them. When one fails, those that have not begun are cancelled, those that run are asked to stop (`dt.cancelled()`), and
-    when all have ended the failure that came first is raised. An exception in the block does the same, and goes on. In a task, the task pauses. One
+    Leaving the block waits for all of them. When one fails, those that have not begun are cancelled, and those that run are asked to stop
+    (`dt.cancelled()`). When all have ended, the failure that came first is raised. An exception in the block does the same, and goes on. In a task, the task pauses. One
     group is used once, by one thread or task; groups may be nested, and a task belongs to the innermost.
     """
 

@@ -63,7 +63,7 @@ class Limit:
         try:
             _send(_descendants(), signal.SIGKILL)
             _say(f"the program has not ended within {_GRACE_SECONDS:g} s after its wall-clock limit, and is ended")
-            # Another thread may hold the file, for as long as nobody reads what it prints.
+            # Another thread may hold the file, for as long as what it prints is not read.
             flushing = threading.Thread(target=_flush, daemon=True)
             flushing.start()
             flushing.join(1.0)

@@ -15,7 +15,7 @@ _SECONDS = 0.1
 def watched(
     window: Callable[[], int], tell: Sequence[Callable[[int], None]], seconds: float = _SECONDS
 ) -> contextlib.AbstractContextManager[None]:
-    """Meanwhile a thread asks `window` again and again for how many bytes may be read ahead, and calls all of `tell` whenever that is another number."""
+    """Meanwhile a thread asks `window` again and again how many bytes may be read ahead. When that changes, it calls all of `tell`."""
     if not tell:
         return contextlib.nullcontext()
     return beside.running(lambda over: _watch(over, window, tell, seconds))

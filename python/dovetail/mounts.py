@@ -19,7 +19,7 @@ _LOCAL = {
 
 
 def local_devices() -> set[int]:
-    """The numbers of mounted file systems of which a file may be opened without anybody's noticing: none that fetches it from elsewhere then.
+    """The numbers of mounted file systems of which a file may be opened without a trace elsewhere: none that fetches it from another machine then.
     An overlay counts, though what it lies on is not looked at. Btrfs does not: its files have the numbers of subvolumes, which are not in the list of mounts."""
     return {number for number, kind in file_systems() if kind in _LOCAL}
 

@@ -155,7 +155,7 @@ def observe(words: list[str], output: Path, system: bool = False) -> int:
     except (preload.Refused, system_observer.Unavailable) as error:
         return _refuse(str(error))
     status = run.status
-    # The kernel does not tell who waits for a page that is on its way already.
+    # The kernel does not tell of waits for a page that is on its way already.
     plan = plan_of(run.log.slots, words, run.started, started_at, timed=not system)
     total = sum(len(file.extents) for file in plan.files)
     if total > MOST_EXTENTS:

@@ -84,8 +84,8 @@ def _waiting(file: Done, timed: bool) -> tuple[str, ...]:
 def lines(
     done: Iterable[Done], in_sequence: Iterable[PlannedFile], problems: Iterable[str], timed: bool = True
 ) -> Iterator[str]:
-    """A line for each file that the program has read. `timed`: all waiting is seen. By the kernel's events it is not: they do not show who
-    waits for a page that is on its way already."""
+    """A line for each file that the program has read. `timed`: all waiting is seen. By the kernel's events it is not: they do not show
+    a wait for a page that is on its way already."""
     rows: list[tuple[str, ...]] = [_HEAD]
     unread = 0
     seconds = observed = 0.0

@@ -1,6 +1,6 @@
 """`dovetail prefetch status`: what is read ahead for the programs of this user that run now.
 
-A `dovetail run` has memory in which its program writes where it is, and a description of it beside that. Who looks finds both among the open files of that process, in
+A `dovetail run` has memory in which its program writes where it is, and a description of it beside that. This command finds both among the open files of that process, in
 /proc: there is no socket, and neither the program nor `dovetail run` has anything to do for it.
 """
 
@@ -31,7 +31,7 @@ _NOTHING = 2
 @dataclass(frozen=True, slots=True)
 class Following:
     """Where a program is in one file of its plan. `runs`: of pages in the plan, 0 of a file that is left to the system; `at`: the next one. `hits` and `late`: reads that were as
-    fast as memory, and that waited; None: nobody counts them. In bytes, `asked`: that the system was asked to read, `ahead`: of these, without gaps, what the program has not come
+    fast as memory, and that waited; None: they are not counted. In bytes, `asked`: that the system was asked to read, `ahead`: of these, without gaps, what the program has not come
     to. `left_the_plan`: reads. `given_up`: why the file is left to the system, or an empty text."""
 
     path: str
@@ -100,7 +100,7 @@ def _rows(files: list[Advised] | None) -> list[dict[str, Any]] | None:
 def _runs() -> Iterator[Run]:
     """Of this user. What ends meanwhile, or cannot be looked at, is left out."""
     for folder in Path("/proc").glob("[0-9]*"):
-        # Anybody can make memory of these names, with anything in it. It must not keep the others from being shown.
+        # A process can make memory of these names, with anything in it. It must not keep the others from being shown.
         with contextlib.suppress(Exception):
             if folder.stat().st_uid != os.getuid():
                 continue
@@ -123,7 +123,7 @@ def _memories(folder: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[int]:
-    """Memory that this user has made, and that nobody can shorten. Raises OSError, and ValueError if it is something else by now."""
+    """Memory that this user has made, and that cannot be shortened. Raises OSError, and ValueError if it is something else by now."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         status = os.fstat(descriptor)
@@ -182,7 +182,7 @@ def _run(process: int, memories: dict[str, str]) -> Run:
 
 
 def _following(path: str, state: replay.State, system: bool) -> Following:
-    # The kernel's events do not show who waits.
+    # The kernel's events do not show waits.
     is_counted = state.is_timed and state.runs > 0 and not system
     return Following(
         path,

@@ -46,7 +46,7 @@ class Job:
         self.packet = Packet(CALL, self.number, payload, [file.descriptor for file in files], files)
 
     def fail(self, error: BaseException) -> None:
-        """Why no result will come. Of a call that was cancelled before a process got it, nobody is to hear that."""
+        """Why no result will come. A call that was cancelled before a process got it ends without it."""
         if not self.ending.begin():
             self.drop()
             return

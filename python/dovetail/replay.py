@@ -153,8 +153,8 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far the program is in one file, as it stands in memory. `runs`: of pages in the plan, of which `next` is needed next and `issued` is the first that nobody has
-    been asked for. `come_to`: for each, whether the program has read of it. `ahead`: bytes of the plan that were asked for, and that the program has not come
+    """How far the program is in one file, as it stands in memory. `runs`: of pages in the plan, of which `next` is needed next and `issued` is the first that the system
+    was not asked for. `come_to`: for each, whether the program has read of it. `ahead`: bytes of the plan that were asked for, and that the program has not come
     to. `is_timed`: reads are counted, and `waiting` is the nanoseconds of those that `waited`."""
 
     runs: int
@@ -184,7 +184,7 @@ class State:
 def states(memory: int) -> list[State]:
     """Of each file that the library knows, from the memory that the program has. Raises OSError, and ValueError if there is no plan in it."""
     header = os.pread(memory, _HEADER.size, 0)
-    # Anybody can make a memory of any size. What is no plan is not read.
+    # A process can make a memory of any size. What is no plan is not read.
     if len(header) < _HEADER.size or os.fstat(memory).st_size != _places(header).end:
         raise ValueError("it is no plan")
     return _states(_read(memory, 0, _places(header).end))

@@ -28,11 +28,11 @@ class Graph:
 
 @dataclass(slots=True)
 class _Region:
-    """Who accessed a piece of memory or of a file, so far."""
+    """The tasks that accessed a piece of memory or of a file, so far."""
 
     writers: list[int] = field(default_factory=list)  # several if they are commutative
     is_commutative: bool = False
-    before: list[int] = field(default_factory=list)  # whom commutative writers depend on
+    before: list[int] = field(default_factory=list)  # the tasks that commutative writers depend on
     readers: list[int] = field(default_factory=list)
 
 
@@ -88,10 +88,10 @@ def find(tasks: Tasks, since: int = 0) -> Graph:
 
 
 def _enter(region: _Region, task: int, mode: str, before: set[int], tasks: Tasks) -> None:
-    """Adds whom the task depends on, and the task to the region."""
+    """Adds the tasks that this one depends on, and this one to the region."""
 
     def after(others: list[int]) -> None:
-        # Whoever had ended when the task was made held nothing up. Its memory may have been given to something else since.
+        # A task that had ended when this one was made held nothing up. Its memory may have been given to something else since.
         before.update(other for other in others if other != task and tasks.end[other] > tasks.created[task])
 
     if mode in ("in", "inout"):
@@ -102,7 +102,7 @@ def _enter(region: _Region, task: int, mode: str, before: set[int], tasks: Tasks
         return
 
     def staying(others: list[int]) -> list[int]:
-        # Whoever still goes on when the task begins is ordered by another domain, as a parent and its children are: others wait for it yet.
+        # A task that still goes on when this one begins is ordered by another domain, as a parent and its children are: others wait for it yet.
         return [other for other in others if other != task and tasks.end[other] > tasks.begin[task]]
 
     readers_stay = staying(region.readers)

@@ -1,7 +1,7 @@
 """Reads ahead the next files of a series that a program opens, before it opens them (series.py).
 
-The program notes what it opens (open_log.py). How much of each file it reads is what the page cache has of those that it is done with and that were not read
-ahead for it.
+The program notes what it opens (open_log.py). The page cache tells how much of each file it reads: what is there of files that it is done with, and that were not read ahead
+for it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _ENOUGH = 1 << 40  # units, for a body that is to wait no more
 
 
 class _Buffer:
-    """Between the body and those who take from it."""
+    """Between the body and the tasks and threads that take from it."""
 
     def __init__(self, size: int) -> None:
         self.items: collections.deque[Any] = collections.deque()
@@ -30,7 +30,7 @@ class _Buffer:
 
 
 class Stream(Iterator[T]):
-    """What a generator task has yielded and will yield, in order. Each item is taken once, by whoever asks first, from any thread or task.
+    """What a generator task has yielded and will yield, in order. Each item goes to the task or thread that asks first.
 
     Asking for an item that is not there yet pauses the task, or blocks the thread. After the last one comes the end of the iteration, or the failure of
     the task as `TaskFailed`. A body that is `size` items ahead pauses. One whose stream is closed or dropped gets no further than its next `yield`.
@@ -68,7 +68,7 @@ class Stream(Iterator[T]):
         self.close()
 
     def __del__(self) -> None:
-        # Whoever waits for room would wait for ever.
+        # A body that waits for room would wait for ever.
         self._buffer.close()
 
 

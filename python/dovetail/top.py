@@ -131,7 +131,7 @@ def look(chosen: int | None = None) -> dict[int, Look]:
                 if _PEER.unpack(peer)[:2] == (process, user):
                     selector.register(connection, selectors.EVENT_READ, process)
                     answers[process] = bytearray()
-            except BlockingIOError:  # it answers nobody: those who asked before still wait
+            except BlockingIOError:  # it answers none: earlier questions still wait
                 answers[process] = bytearray()
             except OSError:
                 continue  # it has ended

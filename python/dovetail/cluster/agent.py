@@ -208,7 +208,7 @@ class Agent:
                 try:
                     self._spawn(called, call, gate, started, done, claim, error, mb_per_second)
                 except BaseException:
-                    started.set(None)  # nobody waits for it in vain
+                    started.set(None)  # the call must not wait for it in vain
                     raise
 
             claim = started.claim = Claim(begin)
@@ -251,7 +251,7 @@ class Agent:
         return found
 
     def _in_loop(self, function: Callable[..., None], *args: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop has been closed, and with it all that waits
             self._loop.call_soon_threadsafe(function, *args)
 
     def _task(

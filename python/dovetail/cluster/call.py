@@ -38,7 +38,7 @@ class Function:
         self.priority = task.priority
         self.seconds: float | None = None  # that a call takes
         directions = task.directions.values()
-        # If its node dies, nobody knows what it has done to the file.
+        # If its node dies, it is not known what it has done to the file.
         self.once = task.retries == 0 and any(direction in _FILES_CHANGED for direction in directions)
         # It may wait long for its share, in its turn, which it would lose if it were given back.
         self.alone = self.once or asks_ledger(task.storage_bw)

@@ -173,7 +173,7 @@ class Dispatcher:
             raise
 
     async def _keep_ledger(self) -> None:
-        """In the scheduler, before there are agents, who ask it."""
+        """In the scheduler, before there are agents that ask it."""
         from .ledger import PROTOCOL
         from .ledger_plugin import NAME, LedgerPlugin, protocol
 

@@ -187,7 +187,7 @@ class Lease:
         self._send(self._last)
 
     def _keeps(self, now: float) -> float:
-        # What is not used is kept for the next task, for a while, if nobody else waits for it.
+        # What is not used is kept for the next task, for a while, if no other node waits for it.
         spares = not self._waiting and self._fair >= 1 and (self._inside > 0 or now < self._first_sent + _RENEW)
         return self._amount if spares else min(self._amount, self._used)
 

@@ -3,8 +3,8 @@
 Pure: no Dask, no clock, no thread. `ledger_plugin` runs it in the scheduler, and `lease` is the node's side. All amounts are fractions of a device.
 
 *Why the sum holds.* A node uses no more than it was granted. It tells what it keeps (`Need`) after it has cut its own limit to that, and accepts only
-answers to its last `Need`. So what the ledger has written down for a node is never less than what the node may use, whichever messages are lost,
-late or doubled. The ledger takes nothing back from a member. What a removed node had is free when its lease has ended, which is `SECONDS` after the
+answers to its last `Need`. So what the ledger has written down for a node is never less than what the node may use. Messages may be lost, late
+or doubled. The ledger takes nothing back from a member. What a removed node had is free when its lease has ended, which is `SECONDS` after the
 node sent its last `Need`, or earlier.
 
 A *node* is one process, whose name no other process ever has. One that was removed does not come back.

@@ -91,7 +91,7 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
         try:
             self._tell(self._ledger.tick(time.monotonic()))
         except Exception:
-            # Who was not told asks again.
+            # A node that was not told asks again.
             logger.exception("the shares of a node that has gone could not be given to the others")
         finally:
             self._tick_later()

@@ -9,7 +9,7 @@ from typing import Any
 class Marks:
     """Events of Dask, named like the task of Dask that sets them (`agent.run`). All of it is for the dispatcher's thread.
 
-    A mark may go when Dask will not run its task again: when the scheduler has been told that nobody needs its result. What a client tells its
+    A mark may go when Dask will not run its task again: when the scheduler has been told that its result is not needed. What a client tells its
     scheduler arrives in order, so this holds when a task has an answer that was submitted later.
     """
 
@@ -27,7 +27,7 @@ class Marks:
             return True
 
     def release(self, future: Any, key: str) -> None:
-        """Nobody needs the result of this task."""
+        """The result of this task is not needed."""
         future.release()
         asyncio.get_running_loop().call_soon(self._released.append, key)  # `release` tells it by a call_soon as well
 

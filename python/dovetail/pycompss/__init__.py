@@ -69,7 +69,7 @@ _MODULES: dict[str, types.ModuleType | dict[str, object]] = {
 
 
 def _covered(spec: ModuleSpec | None) -> ModuleSpec | None:
-    """The module is changed as soon as it is imported, before anybody takes names out of it."""
+    """The module is changed as soon as it is imported, before a module takes names out of it."""
     if spec is not None and spec.loader is not None:
         perform = spec.loader.exec_module
 

@@ -41,7 +41,7 @@ def local(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 def _put_into_variables(caller: FrameType, made: Mapping[int, Any]) -> None:
-    """Puts values in the place of futures, which are named by their identity and kept alive by who calls this."""
+    """Puts values in the place of futures, which are named by their identity and kept alive by the caller."""
     variables = caller.f_locals  # of a module, its names
     changed = {
         name: made[id(value)]

@@ -22,7 +22,7 @@ def taken(
 ) -> dict[str, Any]:
     """The options by their present names. `old` are those that PyCOMPSs has given up.
 
-    As under PyCOMPSs, an older spelling or an option that does not exist is told on standard error, and one that is missing is a TypeError.
+    As under PyCOMPSs, an older spelling or an option that does not exist is told on standard error. One that is missing is a TypeError.
     """
     known = (*must, *may, *old)
     options: dict[str, Any] = {}

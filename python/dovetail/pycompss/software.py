@@ -38,8 +38,8 @@ _OLD = {"ppn": "processes_per_node"}
 def software(**given: Any) -> Callable[[Any], PyCompssTask]:
     """What a task is, from a file: `@software(config_file="simulate.json")`, above @task or a function alone.
 
-    The file has `execution` (its `type` is `task`, `binary`, `mpi`, `mpmd_mpi`, `multinode`, `compss` or `http`, the rest are options of that decorator), and may
-    have `parameters` of @task, `prolog`, `epilog`, `constraints` and `container`.
+    The file has `execution`. Its `type` is `task`, `binary`, `mpi`, `mpmd_mpi`, `multinode`, `compss` or `http`; the rest are options of that decorator. The
+    file may have `parameters` of @task, `prolog`, `epilog`, `constraints` and `container`.
     """
     path = os.path.expandvars(str(taken("@software", given, ("config_file",))["config_file"]))
 

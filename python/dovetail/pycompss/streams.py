@@ -26,7 +26,7 @@ class _Content:
 
     @property
     def over(self) -> bool:
-        """Whether nobody will write to it. Under the condition."""
+        """Whether no producer is left. Under the condition."""
         return self.closed and not self.producers
 
 
@@ -99,7 +99,7 @@ class DistroStream:
         return self._content.items
 
     def poll(self, timeout: float = 200) -> list[Any]:
-        """All items that nobody has got yet. Waits at most `timeout` milliseconds for the first, unless all producers have closed the stream."""
+        """All items that no consumer has got yet. Waits at most `timeout` milliseconds for the first, unless all producers have closed the stream."""
         content = self._content
         with content.condition:
             content.condition.wait_for(lambda: content.items or content.over, timeout / 1000)

@@ -1,7 +1,7 @@
 """`computing_units`: a task with several holds so many of the workers.
 
 As soon as a task asks for more than one, tasks take their units when they begin. Those that wait for units pause in the order in which they came, so that
-a large request is not overtaken, and no more of them begin than there are workers.
+a large request is not overtaken. No more of them begin than there are workers.
 """
 
 from __future__ import annotations
