@@ -71,6 +71,13 @@ def test_the_quick_start(run_program):
     assert (result.returncode, result.stdout) == (0, "sum 28000\n"), result.stderr
 
 
+def test_the_program_on_a_cluster(run_program):
+    pytest.importorskip("distributed")
+    (program,) = programs_of("cluster.md")
+    result = run_program(program)
+    assert (result.returncode, result.stdout) == (0, "328350\n"), result.stderr
+
+
 @pytest.mark.parametrize("library", ["Dovetail", "`concurrent.futures`", "joblib", "Dask", "Parsl"])
 def test_the_same_in_other_libraries(run_program, tmp_path, library):
     module = library.strip("`").split(".")[0].lower()
