@@ -31,7 +31,7 @@ struct FileIdentity {
 };
 inline FileIdentity identity_of(const struct stat64& status) noexcept { return {status.st_dev, status.st_ino}; }
 
-/// The lock of all files, of this process. One who has it must not wait for the lock of uses of a file.
+/// The lock of all files, of this process. A thread that has it must not wait for the lock of uses of a file.
 base::Mutex& lock_of_files() noexcept;
 
 /// That it stays as it is, for one thread, which takes no signals. The check of locks does not follow it, since it is moved.
