@@ -114,7 +114,8 @@ void DependencyDomain::enter_all(Task* task, const AccessList& accesses, std::ui
   }
 }
 
-bool DependencyDomain::enter(Task* task, const AccessList& accesses, std::exception_ptr& refused) {
+bool DependencyDomain::enter(Task* task, const AccessList& accesses, std::uint32_t& predecessors,
+                             std::exception_ptr& refused) {
   if (trace::records_accesses()) [[unlikely]] {
     record_accesses(trace::number_of(task), accesses);
   }
@@ -126,19 +127,19 @@ bool DependencyDomain::enter(Task* task, const AccessList& accesses, std::except
   task->predecessors.store(entering, std::memory_order_relaxed);
   DependencyNode* const node = DependencyNode::make(task, accesses.size());
   task->node = node;
-  std::uint32_t dependencies = 0;
+  predecessors = 0;
   try {
-    enter_all(task, accesses, dependencies);
+    enter_all(task, accesses, predecessors);
   } catch (...) {
     // Others are ordered behind what has been entered: it stays, as what a task has that must not run.
     task->poisoned.store(true, std::memory_order_relaxed);
     refused = std::current_exception();
   }
   node->entered();
-  if (dependencies == 0) {
+  if (predecessors == 0) {
     return true;
   }
-  const std::uint32_t ended = entering - dependencies;
+  const std::uint32_t ended = entering - predecessors;
   return task->predecessors.fetch_sub(ended, std::memory_order_acq_rel) == ended;
 }
 

@@ -16,10 +16,11 @@ namespace dovetail::tasking {
 /// task.
 class DependencyDomain {
  public:
-  /// Enters the accesses of a task that is being spawned. Returns true if it depends on nothing and may go on at once;
-  /// else the last dependency that ends lets it go, perhaps before this returns. `refused`: why not all could be entered, for want of memory; then the
+  /// Enters the accesses of a task that is being spawned. `predecessors`: how many tasks it was found to wait for, some of them perhaps more than
+  /// once. Returns true if they are none, or have ended meanwhile, and it may go on at once; else the last that ends lets it go, perhaps before this
+  /// returns. `refused`: why not all could be entered, for want of memory; then the
   /// task must not run, and takes its place among the others as one that was cancelled. @throws std::bad_alloc if nothing was entered
-  bool enter(Task* task, const AccessList& accesses, std::exception_ptr& refused);
+  bool enter(Task* task, const AccessList& accesses, std::uint32_t& predecessors, std::exception_ptr& refused);
   /// Forgets everything; all tasks have completed. Failed data are forgiven.
   void clear() noexcept;
 

@@ -75,12 +75,18 @@ bool enter_accesses(Task* task, const AccessList& accesses, std::exception_ptr& 
     if (tasking::AccessObserver* const observer = task->core->observer.get()) [[unlikely]] {
       show_to_observer(task, accesses, *observer);
     }
+    RuntimeCore& core = *task->core;  // the task may be over once it is entered
     tasking::DependencyDomain& domain = domain_of(parent);
-    if (parent == task->core->root) {
+    std::uint32_t predecessors = 0;
+    bool free = false;
+    if (parent == core.root) {
       const base::LockGuard lock(domain.lock());
-      return domain.enter(task, accesses, refused);
+      free = domain.enter(task, accesses, predecessors, refused);
+    } else {
+      free = domain.enter(task, accesses, predecessors, refused);
     }
-    return domain.enter(task, accesses, refused);
+    core.throttle.count_predecessors(predecessors, core.totals, core.workers.size());
+    return free;
   } catch (...) {
     task->poisoned.store(true, std::memory_order_relaxed);
     refused = std::current_exception();
@@ -166,7 +172,7 @@ void make_way(const Task* spawned) {
   if (!is_crowded()) {
     return;
   }
-  core.throttle.adapt(core.totals.completed(), core.workers.size());
+  core.throttle.adapt(core.totals, core.workers.size());
   if (!is_crowded()) {
     return;
   }

@@ -15,6 +15,7 @@ class TaskTotals {
     made_.fetch_add(made, std::memory_order_relaxed);
     completed_.fetch_add(completed, std::memory_order_relaxed);
   }
+  std::uint64_t made() const noexcept { return made_.load(std::memory_order_relaxed); }
   std::uint64_t completed() const noexcept { return completed_.load(std::memory_order_relaxed); }
   /// Made and not completed; as exact as what has been told.
   std::size_t pending() const noexcept {

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "dovetail/detail/body.hpp"
+#include "tasking/task_count.hpp"
 
 namespace dovetail::tasking {
 
@@ -17,8 +18,8 @@ using detail::Task;
 
 /// The limit follows the tasks unless the program sets it. Short tasks are kept few: a window of pending tasks that does not fit the caches costs
 /// more than such a task itself. The longer tasks take, the further ahead spawning may run. Tasks that wait for what other processes do are no work
-/// that spawning runs ahead of. So if nothing can run while spawners are held back, the limit does not count a few tasks for each such operation. Any
-/// thread.
+/// that spawning runs ahead of. So if nothing can run while spawners are held back, the limit does not count a few tasks for each such operation. Where
+/// each task waits for many pending ones, the window is narrow however long tasks take: it costs time and memory by its square. Any thread.
 class Throttle {
  public:
   /// How long a spawner is held back at least, while others run and nothing makes room.
@@ -37,8 +38,14 @@ class Throttle {
   bool has_room(std::size_t pending) const noexcept {
     return pending <= limit() / 2 + waiting_.load(std::memory_order_relaxed);
   }
-  /// Has the limit follow the tasks, of which `completed` have ended so far on that many workers.
-  void adapt(std::uint64_t completed, std::size_t workers) noexcept;
+  /// Has the limit follow the tasks of so many workers.
+  void adapt(const TaskTotals& totals, std::size_t workers) noexcept;
+  /// A task was spawned that waits for so many others.
+  void count_predecessors(std::size_t predecessors, const TaskTotals& totals, std::size_t workers) noexcept {
+    if (predecessors >= many_predecessors && fixed_limit_ == 0) [[unlikely]] {
+      narrow(predecessors, totals.made(), workers);
+    }
+  }
   /// Nothing else is known to be wrong with a program that waits for its spawner, so it is not to wait as long again.
   void widen() noexcept;
   /// A thread goes on although nothing has made room. Until there is room, threads look after each task that they spawn. Otherwise each would make more than one
@@ -71,10 +78,17 @@ class Throttle {
  private:
   static constexpr std::size_t least_limit = 1024;
   static constexpr std::size_t most_limit = 128 * 1024;
+  /// Tasks that wait for fewer are not counted: they cost no shared write.
+  static constexpr std::size_t many_predecessors = 32;
+
+  void narrow(std::size_t predecessors, std::uint64_t made, std::size_t workers) noexcept;
 
   const std::size_t fixed_limit_;
   std::atomic<std::size_t> limit_;
   std::atomic<std::size_t> waiting_{0};  ///< Pending tasks that the limit does not count.
+  std::atomic<std::size_t> most_for_graph_{most_limit};  ///< What the predecessors of the tasks allow.
+  std::atomic<std::size_t> predecessors_{0};             ///< Since `made_then_`, of tasks that have many.
+  std::atomic<std::uint64_t> made_then_{0};
   std::atomic<base::Clock::rep> adapted_at_{0};
   std::atomic<std::uint64_t> completed_then_{0};
   std::atomic<base::Clock::rep> released_at_{0};

@@ -11,7 +11,9 @@ namespace {
 // The limit looks at the tasks once in a millisecond.
 void look(Throttle& throttle, std::uint64_t completed) {
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  throttle.adapt(completed, 2);
+  TaskTotals totals;
+  totals.add(completed, completed);
+  throttle.adapt(totals, 2);
 }
 
 TEST(SpawnLimitTest, GivenByTheProgramItStays) {
@@ -68,6 +70,54 @@ TEST(SpawnLimitTest, WhileOthersRunTheyAreLetGoNowAndThenAndNotHeldAsLongAgain) 
   EXPECT_EQ(throttle.limit(), 2 * limit) << "ten tasks in all that time";
   EXPECT_TRUE(throttle.is_time_to_release(false, 2010)) << "what nothing runs for waits no moment";
   EXPECT_EQ(throttle.limit(), 2 * limit);
+}
+
+// 100 tasks wait for 100 others each.
+void spawn_dense(Throttle& throttle, TaskTotals& totals, std::size_t workers) {
+  totals.add(100, 0);
+  for (int i = 0; i < 100; ++i) {
+    throttle.count_predecessors(100, totals, workers);
+  }
+}
+
+TEST(SpawnLimitTest, IsNarrowWhereTasksWaitForManyOthers) {
+  TaskTotals totals;
+  Throttle throttle(0);
+  const std::size_t usual = throttle.limit();
+  totals.add(100, 0);
+  for (int i = 0; i < 1000; ++i) {
+    throttle.count_predecessors(8, totals, 2);
+  }
+  EXPECT_EQ(throttle.limit(), usual) << "few others";
+  spawn_dense(throttle, totals, 2);
+  spawn_dense(throttle, totals, 2);
+  EXPECT_LE(throttle.limit(), usual / 4);
+  spawn_dense(throttle, totals, 64);
+  EXPECT_EQ(throttle.limit(), 16U * 64) << "enough for each worker";
+
+  Throttle fixed(7000);
+  spawn_dense(fixed, totals, 2);
+  EXPECT_EQ(fixed.limit(), 7000U) << "as the program says";
+}
+
+TEST(SpawnLimitTest, IsWideAgainWhenTasksWaitForFewOthers) {
+  TaskTotals totals;
+  Throttle throttle(0);
+  const std::size_t usual = throttle.limit();
+  spawn_dense(throttle, totals, 2);
+  ASSERT_LT(throttle.limit(), usual);
+  const auto look_again = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    throttle.adapt(totals, 2);
+  };
+  look_again();
+  look_again();
+  EXPECT_LT(throttle.limit(), usual) << "however long the tasks take";
+  totals.add(std::uint64_t{1} << 30U, 1);
+  for (int i = 0; i < 20; ++i) {
+    look_again();
+  }
+  EXPECT_GT(throttle.limit(), usual);
 }
 
 TEST(SpawnLimitTest, CountsWhomItHolds) {

@@ -50,6 +50,32 @@ TEST(ThrottleTest, ATaskIsHeldBack) {
   }
 }
 
+// A task for each element, and after each of them one that reads all: each waits for all those of the other kind that are pending. A program need
+// not set a limit to be spared the square of a window that suits other tasks.
+TEST(ThrottleTest, FewTasksArePendingWhereEachWaitsForManyOthers) {
+  std::array<int, 1'000> elements{};
+  Runtime runtime(Options{.workers = 1});
+  Pending pending;
+  int wrong = 0;
+  runtime.spawn([&] {
+    for (int& element : elements) {
+      pending.make();
+      spawn({.access = {out(element)}}, [&] {
+        element = 1;
+        pending.completed.fetch_add(1);
+      });
+      pending.make();
+      spawn({.access = {in(elements), inout(wrong)}}, [&] {
+        wrong += element == 1 ? 0 : 1;
+        pending.completed.fetch_add(1);
+      });
+    }
+  });
+  runtime.wait();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(pending.most.load(), 500U) << "the usual limit is 1024 at least";
+}
+
 // While nothing gets done, the limit that follows the tasks holds a spawner back, too.
 TEST(ThrottleTest, WithoutALimitOfTheProgramASpawnerIsHeldBackAsWell) {
   constexpr std::size_t all = 200'000;  // more than it lets through at most
