@@ -3,7 +3,7 @@
 read: so many reads of a pattern (reader.c), cold unless --cached, from a disk of so many MB/s and requests a second. Seconds, and what the disk saw.
 followed: as read, of a program that is linked statically, with `--system`.
 processes: so many readers of one file at once, as they are and with one advisor for all of them; seconds of the slowest.
-tasks: tasks that each read a block and compute, one after the other (tasks.cpp), from the same disk: as they are, with DOVETAIL_PREFETCH_TASKS, beside
+tasks: tasks that each read a block and compute, one after the other (tasks.cpp), from the same disk: with DOVETAIL_PREFETCH_TASKS=0 (as_it_is) and 1, beside
 a thread that reads in exactly that order, and with all cached before. "share": the time beside the thread over the time with.
 calls: a pread of one cached byte, ns above the C library's: of a file that no plan is about, of one in a plan, while it is observed, and with detection, of
 the same byte again and of bytes at random.
@@ -272,6 +272,8 @@ def tasks(programs: Programs, arguments: argparse.Namespace) -> Metrics:
         data = disk.path / "data"
         fill(data, arguments.reads * arguments.piece)
         os.sync()
+        if arguments.read_ahead:
+            Path(f"/sys/class/bdi/{disk.device_number}/read_ahead_kb").write_text(str(arguments.read_ahead))
         order = "random" if arguments.pattern == "random" else "forward"
         chained = "free" if arguments.pattern == "free" else "tasks"
         ways = {
@@ -398,6 +400,9 @@ def main() -> int:
     parser.add_argument("--launched", action="store_true", help="as it is: under dovetail, which does nothing then")
     parser.add_argument("--bandwidth", type=float, default=200, help="MB/s of the disk; 0: no limit")
     parser.add_argument("--requests", type=int, default=500, help="a second; 0: no limit")
+    parser.add_argument(
+        "--read-ahead", type=int, default=0, help="KiB that the system reads ahead of tasks; 0: as it is"
+    )
     parser.add_argument("--memory", type=int, default=0, help="MB for the program and its page cache; 0: no limit")
     parser.add_argument(
         "--takes", type=int, default=0, help="MB that the program itself takes half-way, for a quarter of its reads"

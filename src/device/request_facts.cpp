@@ -33,7 +33,7 @@ RequestFacts ask(dev_t id) {
   }
   const std::uint64_t advised = std::max(ahead, kibibytes_in(queue + "max_sectors_kb")) / page * page;
   return {advised == 0 ? usual_read_ahead : std::min(advised, longest),
-          base::first_line(queue + "rotational") == "1" ? of_heads : of_others};
+          base::first_line(queue + "rotational") == "1" ? of_heads : of_others, ahead == 0 ? usual_read_ahead : ahead};
 }
 
 struct Known {

@@ -26,6 +26,7 @@ constexpr std::size_t most_pieces = 32;
 constexpr std::uint64_t bytes_of_a_turn = std::uint64_t{64} << 20;
 constexpr std::size_t bytes_together = 64 * 1024;  // that are read where advice does nothing
 constexpr std::size_t most_pieces_beside_others = 2;
+constexpr std::uint64_t most_asked_about = std::uint64_t{1} << 30;
 
 /// Keeps the descriptor open meanwhile; -1: the file is closed, or a number of the program's leads to another file now.
 class Use {
@@ -105,6 +106,17 @@ void arrange(std::vector<Range>& ranges, const storage::OpenFile& file, const Se
   ranges.resize(arrange(ranges.data(), static_cast<std::uint32_t>(ranges.size()), gap, settings.window / 2));
 }
 
+bool is_all_cached(const std::weak_ptr<storage::OpenFile>& file) {
+  const storage::Uninterposed plain;
+  const Use use(file);
+  struct stat status{};
+  if (use.descriptor() < 0 || fstat(use.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return false;
+  }
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  return size != 0 && size <= most_asked_about && is_cached(use.descriptor(), {0, size}, syscall);
+}
+
 bool Fetch::has_room() const noexcept {
   const std::size_t most = program_reads_ ? most_pieces_beside_others : most_pieces;
   return under_way_.size() < most && (bytes_ < most_bytes || under_way_.size() < most_pieces_beside_others);
@@ -118,6 +130,7 @@ bool Fetch::next_piece(const Next& next, Piece& piece) {
     if (!next(wanted_)) {
       return false;
     }
+    asked_ = 0;
     const std::shared_ptr<storage::OpenFile> file = wanted_.file.lock();
     advised_ = file != nullptr ? device::request_facts_of(file->device().id).advised : most_bytes;
     if (wanted_.ranges.empty()) {
@@ -195,6 +208,7 @@ bool Fetch::run(const Next& next, const Stop& stop) {
       if (use.descriptor() >= 0 && ask_for(use, piece.range)) {
         program_reads_ = use.file().device().requests_under_way() > 0;
         bytes_ += piece.range.end - piece.range.offset;
+        asked_ += piece.range.end - piece.range.offset;
         under_way_.push_back(piece);
         trace::io_submitted(trace::number_of(&under_way_.back()), trace::Transfer::ahead, "read ahead",
                             use.file().path(), piece.range.end - piece.range.offset, piece.range.offset);

@@ -25,6 +25,9 @@ struct Wanted {
 /// Sorts what is wanted of a file, and fills gaps that cost less than a request. They have at most half of the window together.
 void arrange(std::vector<Range>& ranges, const storage::OpenFile& file, const Settings& settings);
 
+/// Whether all of the file is in memory. Makes system calls whose time grows with it, to some milliseconds: false for one that is too long to ask.
+bool is_all_cached(const std::weak_ptr<storage::OpenFile>& file);
+
 /// Makes system calls that block, so it runs where that stalls nothing. One thread at a time uses it.
 class Fetch {
  public:
@@ -36,6 +39,8 @@ class Fetch {
   /// Returns when everything that `next` gave is in the page cache, and it gives no more, or when it has to stop. True: a turn is over and
   /// there may be more, so that other work of the thread can come between. Errors end only what they are about.
   bool run(const Next& next, const Stop& stop);
+  /// Bytes that were not in memory, of what `next` gave last. Final when `next` is called again.
+  std::uint64_t asked() const noexcept { return asked_; }
 
  private:
   struct Piece {
@@ -55,6 +60,7 @@ class Fetch {
   bool program_reads_ = false;  // the device had requests of the program under way when it was asked last
   std::deque<Piece> under_way_;
   std::uint64_t bytes_ = 0;  // of these
+  std::uint64_t asked_ = 0;
 };
 
 }  // namespace dovetail::prefetching

@@ -93,9 +93,10 @@ void PendingReads::ends(PendingTask& task) noexcept {
   }
 }
 
-std::shared_ptr<PendingTask> PendingReads::take(std::uint64_t window) noexcept {
+std::shared_ptr<PendingTask> PendingReads::take(std::uint64_t window,
+                                                const std::function<bool(const PendingTask&)>& leave) {
   // One that never fits must not keep back the others: it is left to itself.
-  while (!due_.empty() && due_.begin()->second->bytes > window) {
+  while (!due_.empty() && (due_.begin()->second->bytes > window || (leave && leave(*due_.begin()->second)))) {
     due_.erase(due_.begin());
   }
   const auto first = due_.begin();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -25,9 +26,11 @@ struct PendingTask {
 
   // For PendingReads.
   std::uint64_t number = 0;
-  std::uint64_t bytes = 0;    // of all reads
-  std::uint32_t writers = 0;  // pending tasks that write what it reads
-  bool taken = false;         // its bytes are part of the window
+  std::uint64_t bytes = 0;     // of all reads
+  std::uint32_t writers = 0;   // pending tasks that write what it reads
+  bool in_order = false;       // for whoever takes it
+  bool taken = false;          // its bytes are part of the window
+  std::uint64_t taken_at = 0;  // for whoever takes it
   bool begun = false;
   std::vector<std::shared_ptr<PendingTask>> readers;  // of what it writes
 };
@@ -43,7 +46,8 @@ class PendingReads {
   void ends(PendingTask& task) noexcept;
 
   /// The next task whose reads are due, which now takes its part of a window of so many bytes. Null: there is none, or no room.
-  std::shared_ptr<PendingTask> take(std::uint64_t window) noexcept;
+  /// `leave`: says of a task that it is to be left to itself.
+  std::shared_ptr<PendingTask> take(std::uint64_t window, const std::function<bool(const PendingTask&)>& leave = {});
   /// Whether `take` would probably find one. After it found no room, an eighth of the window has to be free first.
   bool is_due(std::uint64_t window) const noexcept;
   /// Bytes of tasks that were taken and have not begun.

@@ -7,7 +7,8 @@
 namespace dovetail::prefetching {
 
 struct Settings {
-  bool of_tasks = false;               ///< What tasks declare is read ahead.
+  bool of_tasks = true;                ///< What tasks declare is read ahead.
+  bool whole_files = false;            ///< Also where a task declares all of a long file, of which it may read little.
   std::uint64_t window = 64U << 20;    ///< Bytes that are read ahead of tasks at most.
   std::optional<std::uint64_t> gap{};  ///< Bytes that are read rather than left out; none: what the device says.
 

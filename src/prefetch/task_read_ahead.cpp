@@ -21,6 +21,8 @@ namespace {
 constexpr std::uint64_t first_bytes_together = std::uint64_t{256} << 10;
 constexpr std::uint64_t most_bytes_together = std::uint64_t{4} << 20;
 constexpr std::size_t most_tasks_together = 512;
+constexpr std::size_t most_interests = 4096;
+constexpr std::uint64_t short_file = std::uint64_t{4} << 20;
 constexpr std::uint64_t window_lasts = 100'000'000;  // nanoseconds
 
 [[maybe_unused]] const bool registered =
@@ -45,6 +47,10 @@ std::uint64_t size_of(std::uint64_t space) noexcept {
   return known ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
+bool may_be_file(const Region& region) noexcept {
+  return region.space != 0 && region.length != 0 && !tasking::may_be_named(region.space);
+}
+
 }  // namespace
 
 class TaskReadAhead::Observed : public tasking::ObservedTask {
@@ -56,7 +62,14 @@ class TaskReadAhead::Observed : public tasking::ObservedTask {
   Observed(const Observed&) = delete;
   Observed& operator=(const Observed&) = delete;
   void begins() noexcept override {
-    ahead_.change([this](PendingReads& pending) { pending.begins(*task_); });
+    const std::uint64_t now = base::nanoseconds();
+    ahead_.change([this, now](PendingReads& pending) REQUIRES(ahead_.mutex_) {
+      if (!task_->begun && !task_->reads.empty()) {
+        const std::uint64_t ahead = task_->taken ? now - std::min(now, task_->taken_at) : 0;
+        ahead_.tell(task_->reads.front().space, [&](FileInterest& interest) { interest.begins(ahead, now); });
+      }
+      pending.begins(*task_);
+    });
   }
 
  private:
@@ -67,14 +80,80 @@ class TaskReadAhead::Observed : public tasking::ObservedTask {
 TaskReadAhead::TaskReadAhead(detail::RuntimeCore& core, const Settings& settings)
     : core_(core), settings_(settings), window_(settings.window) {}
 
+// Null: nothing is read ahead there. An address that was returned holds until the next call.
+FileInterest* TaskReadAhead::interest_in(std::uint64_t space) {
+  const auto known = interests_.find(space);
+  if (known != interests_.end()) {
+    return &known->second;
+  }
+  // Other numbers than those of open files are no files. A reader would wait for the task that makes what they stand for, such as a result in Python.
+  const std::shared_ptr<storage::OpenFile> file = storage::declared_file(space);
+  if (file == nullptr || file->stream() || file->direct_descriptor() >= 0 || file->device().in_memory) {
+    return nullptr;
+  }
+  if (interests_.size() >= most_interests) {
+    interests_.clear();  // of files that are gone, most of them
+  }
+  return &interests_.try_emplace(space, device::request_facts_of(file->device().id)).first->second;
+}
+
+template <class Tell>
+void TaskReadAhead::tell(std::uint64_t space, const Tell& tell) {
+  if (FileInterest* const interest = interest_in(space)) {
+    if (interest->is_new()) {
+      tell(new_files_);
+    }
+    tell(*interest);
+  }
+}
+
+// Programs of many small files that are cached.
+bool TaskReadAhead::leaves_new_files(std::uint64_t space) {
+  return new_files_.rests() && !interests_.contains(space) && !new_files_.wants({}, base::coarse_nanoseconds());
+}
+
+// Most tasks of a program that reads what is cached are told from others here.
+bool TaskReadAhead::is_at_rest(const AccessList& accesses) const noexcept {
+  const std::uint64_t space = resting_.load(std::memory_order_relaxed);
+  return space != 0 &&
+         std::ranges::all_of(
+             accesses,
+             [space](const Access& access) { return access.region.space == space || !may_be_file(access.region); }) &&
+         base::coarse_nanoseconds() < rests_until_.load(std::memory_order_relaxed);
+}
+
+TaskReadAhead::Interest TaskReadAhead::interest_of(const AccessList& accesses) {
+  Interest found;
+  const base::LockGuard lock(mutex_);
+  for (const Access& access : accesses) {
+    const Region& region = access.region;
+    if (!may_be_file(region) || leaves_new_files(region.space)) {
+      continue;
+    }
+    FileInterest* const file = interest_in(region.space);
+    if (file == nullptr) {
+      continue;
+    }
+    if (access.mode != AccessMode::in) {
+      found.is |= file->wants_writer();
+      continue;
+    }
+    found.is |= file->wants({region.begin, region.length}, file->rests() ? base::coarse_nanoseconds() : 0);
+    found.in_order &= file->is_in_order();
+    if (file->rests()) {
+      resting_.store(region.space, std::memory_order_relaxed);
+      rests_until_.store(file->rests_until(), std::memory_order_relaxed);
+    }
+  }
+  return found;
+}
+
 // Null: it has nothing to do with files.
-std::shared_ptr<PendingTask> TaskReadAhead::describe(const AccessList& accesses) {
+std::shared_ptr<PendingTask> TaskReadAhead::describe(const AccessList& accesses) const {
   std::shared_ptr<PendingTask> task;
   for (const Access& access : accesses) {
     const Region& region = access.region;
-    // Other numbers than those of open files are no files. A reader would wait for the task that makes what they stand for, such as a result in Python.
-    if (region.space == 0 || region.length == 0 || tasking::may_be_named(region.space) ||
-        storage::declared_file(region.space) == nullptr) {
+    if (!may_be_file(region) || storage::declared_file(region.space) == nullptr) {
       continue;
     }
     if (task == nullptr) {
@@ -86,19 +165,29 @@ std::shared_ptr<PendingTask> TaskReadAhead::describe(const AccessList& accesses)
   return task;
 }
 
+// Some describe more than there is: `dt.open` declares all that a file may ever have, of which its task may read little.
+void TaskReadAhead::limit_whole_files(PendingTask& task) const {
+  for (FilePart& part : task.reads) {
+    if (part.range.length > settings_.window) {
+      const std::uint64_t size = size_of(part.space);
+      const std::uint64_t length = size - std::min(size, part.range.offset);
+      part.range.length = settings_.whole_files || length <= short_file ? length : 0;
+    }
+  }
+}
+
 std::unique_ptr<tasking::ObservedTask> TaskReadAhead::spawned(const AccessList& accesses) noexcept {
+  if (is_at_rest(accesses)) {
+    return nullptr;
+  }
   try {
-    std::shared_ptr<PendingTask> task = describe(accesses);
+    const Interest interest = interest_of(accesses);
+    std::shared_ptr<PendingTask> task = interest.is ? describe(accesses) : nullptr;
     if (task == nullptr) {
       return nullptr;
     }
-    // A description of more than there is: `dt.open` declares all that a file may ever have.
-    for (FilePart& part : task->reads) {
-      if (part.range.length > settings_.window) {
-        const std::uint64_t size = size_of(part.space);
-        part.range.length = size - std::min(size, part.range.offset);
-      }
-    }
+    task->in_order = interest.in_order;
+    limit_whole_files(*task);
     auto observed = std::make_unique<Observed>(*this, task);
     change([&](PendingReads& pending) { pending.enter(task); });
     return observed;
@@ -167,38 +256,75 @@ void TaskReadAhead::refresh_window() {
 }
 
 // Tasks that follow each other often read what lies side by side: some together make fewer requests.
+void TaskReadAhead::take_batch() {
+  std::map<std::uint64_t, Part> parts;
+  std::uint64_t bytes = 0;
+  const std::uint64_t now = base::nanoseconds();
+  const auto leave = [&](const PendingTask& task) REQUIRES(mutex_) {
+    const FileInterest* const file = task.in_order ? interest_in(task.reads.front().space) : nullptr;
+    return file != nullptr && file->is_being_read(now);
+  };
+  {
+    const base::LockGuard lock(mutex_);
+    for (std::size_t tasks = 0; tasks < most_tasks_together && bytes < bytes_together_; ++tasks) {
+      const std::shared_ptr<PendingTask> task = pending_.take(window_, leave);
+      if (task == nullptr) {
+        break;
+      }
+      task->taken_at = now;
+      bytes += task->bytes;
+      for (const FilePart& part : task->reads) {
+        Part& of_file = parts[part.space];
+        of_file.wanted.ranges.push_back({part.range.offset, part.range.end()});
+        ++of_file.tasks;
+      }
+    }
+  }
+  bytes_together_ = std::min(2 * bytes_together_, most_bytes_together);
+  for (auto& [space, part] : parts) {
+    if (const auto file = storage::declared_file(space)) {
+      arrange(part.wanted.ranges, *file, settings_);
+      part.wanted.file = file;
+      part.space = space;
+      batch_.push_back(std::move(part));
+    }
+  }
+  std::ranges::reverse(batch_);
+}
+
+void TaskReadAhead::tell_what_was_there() {
+  const Part part = std::exchange(looked_at_, {});
+  if (part.tasks == 0) {
+    return;
+  }
+  const std::uint64_t now = base::nanoseconds();
+  const bool was_there = fetch_.asked() == 0;
+  bool may_rest = false;
+  {
+    const base::LockGuard lock(mutex_);
+    tell(part.space, [&](FileInterest& interest) {
+      interest.looked_at(part.tasks, was_there, now);
+      may_rest |= interest.is_probably_all_there();
+    });
+  }
+  if (may_rest && is_all_cached(part.wanted.file)) {
+    const base::LockGuard lock(mutex_);
+    tell(part.space, [&](FileInterest& interest) { interest.is_all_there(now); });
+  }
+}
+
 bool TaskReadAhead::next(Wanted& wanted) {
+  tell_what_was_there();
   if (batch_.empty()) {
     refresh_window();
-    std::map<std::uint64_t, std::vector<Range>> ranges;
-    std::uint64_t bytes = 0;
-    {
-      const base::LockGuard lock(mutex_);
-      for (std::size_t tasks = 0; tasks < most_tasks_together && bytes < bytes_together_; ++tasks) {
-        const std::shared_ptr<PendingTask> task = pending_.take(window_);
-        if (task == nullptr) {
-          break;
-        }
-        bytes += task->bytes;
-        for (const FilePart& part : task->reads) {
-          ranges[part.space].push_back({part.range.offset, part.range.end()});
-        }
-      }
-    }
-    bytes_together_ = std::min(2 * bytes_together_, most_bytes_together);
-    for (auto& [space, of_file] : ranges) {
-      if (const auto file = storage::declared_file(space)) {
-        arrange(of_file, *file, settings_);
-        batch_.push_back({file, std::move(of_file)});
-      }
-    }
-    std::ranges::reverse(batch_);
+    take_batch();
   }
   if (batch_.empty()) {
     return false;
   }
-  wanted = std::move(batch_.back());
+  looked_at_ = std::move(batch_.back());
   batch_.pop_back();
+  wanted = looked_at_.wanted;
   return true;
 }
 

@@ -1,11 +1,15 @@
-// Reads ahead what tasks have declared that cannot begin yet. One for each runtime whose environment asks for it.
+// Reads ahead what tasks have declared that cannot begin yet. One for each runtime, unless the environment forbids it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
+#include <vector>
 
 #include "base/mutex.hpp"
 #include "prefetch/fetch.hpp"
+#include "prefetch/file_interest.hpp"
 #include "prefetch/pending_reads.hpp"
 #include "prefetch/settings.hpp"
 #include "tasking/access_observer.hpp"
@@ -25,25 +29,51 @@ class TaskReadAhead : public tasking::AccessObserver {
 
  private:
   class Observed;
-  static std::shared_ptr<PendingTask> describe(const AccessList& accesses);
+  /// What one file has of a batch.
+  struct Part {
+    Wanted wanted;
+    std::uint64_t space = 0;
+    std::uint32_t tasks = 0;
+  };
+  std::shared_ptr<PendingTask> describe(const AccessList& accesses) const;
+  struct Interest {
+    bool is = false;
+    bool in_order = true;  // all that is read
+  };
+  Interest interest_of(const AccessList& accesses);
+  bool is_at_rest(const AccessList& accesses) const noexcept;
+  FileInterest* interest_in(std::uint64_t space) REQUIRES(mutex_);
+  /// Calls `tell` with what is known of the file, and of new files if it is one.
+  template <class Tell>
+  void tell(std::uint64_t space, const Tell& tell) REQUIRES(mutex_);
+  bool leaves_new_files(std::uint64_t space) REQUIRES(mutex_);
+  void limit_whole_files(PendingTask& task) const;
 
   template <class Change>
   void change(Change change);
   void read() noexcept;
   void begin();
   bool next(Wanted& wanted);
+  void take_batch();
+  void tell_what_was_there();
   void refresh_window();
 
   detail::RuntimeCore& core_;
   const Settings settings_;
   mutable base::Mutex mutex_;
   PendingReads pending_ GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, FileInterest> interests_ GUARDED_BY(mutex_);  // by space
+  FileInterest new_files_ GUARDED_BY(mutex_){{}};                                 // in each of which few tasks read
   std::uint64_t window_ GUARDED_BY(mutex_);
+  // The space of a file that rests, and until when, for a look without the lock. Of two files they may be mixed up: some tasks are not noted then.
+  std::atomic<std::uint64_t> resting_ = 0;
+  std::atomic<std::uint64_t> rests_until_ = 0;  // nanoseconds
   bool reading_ GUARDED_BY(mutex_) = false;
   tasking::ExecutorWork work_{[this] { read(); }};
   // For the executor that reads.
   Fetch fetch_;
-  std::vector<Wanted> batch_;
+  std::vector<Part> batch_;
+  Part looked_at_;                    // what `next` gave last
   std::uint64_t bytes_together_ = 0;  // of the next batch, about
   std::uint64_t window_since_ = 0;    // nanoseconds
 };

@@ -32,6 +32,7 @@ void sweep(Declared& all) REQUIRES(all.mutex) {
 }  // namespace
 
 constinit std::atomic<bool> declared_files_are_kept{false};
+constinit std::atomic<std::uint64_t> declared_files_version{1};
 
 void keep_declared_files() noexcept { declared_files_are_kept.store(true, std::memory_order_relaxed); }
 
@@ -41,9 +42,14 @@ void keep_declared_file(const std::shared_ptr<OpenFile>& file) noexcept {
     const base::LockGuard lock(all.mutex);
     std::weak_ptr<OpenFile>& kept = all.files[file->space()];
     if (kept.owner_before(file) || file.owner_before(kept)) {
+      const bool replaces = !kept.expired();
       kept = file;
+      if (replaces) {
+        declared_files_version.fetch_add(1, std::memory_order_relaxed);
+      }
       sweep(all);
     }
+    file->note_kept(declared_files_version.load(std::memory_order_relaxed));
   } catch (const std::exception&) {
     return;
   }

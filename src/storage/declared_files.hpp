@@ -11,6 +11,8 @@ namespace dovetail::storage {
 class OpenFile;
 
 extern constinit std::atomic<bool> declared_files_are_kept;
+/// Changes when another file is meant by some number than before. A file that has this version (`OpenFile::kept`) is kept already.
+extern constinit std::atomic<std::uint64_t> declared_files_version;
 
 /// From now on the files are kept whose number is asked for (`File::space`, `in(file, ...)`). Until then that costs nothing.
 void keep_declared_files() noexcept;

@@ -112,7 +112,8 @@ std::uint64_t File::space() const {
   if (file_ == nullptr) {
     throw IoError(EBADF, "declare a region of", "a File that was never opened", 0, 0);
   }
-  if (storage::are_declared_files_kept()) [[unlikely]] {
+  if (storage::are_declared_files_kept() &&
+      file_->kept() != storage::declared_files_version.load(std::memory_order_relaxed)) [[unlikely]] {
     storage::keep_declared_file(file_);
   }
   return file_->space();

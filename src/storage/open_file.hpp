@@ -102,6 +102,10 @@ class OpenFile {
   bool expects_hit() noexcept;
   void note_hit(bool hit) noexcept;
 
+  /// Of the declared files (declared_files.hpp): their version when its space last meant this file; 0: never.
+  std::uint64_t kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
+  void note_kept(std::uint64_t version) noexcept { kept_.store(version, std::memory_order_relaxed); }
+
  private:
   // `uses_`: operations in flight, and these flags.
   static constexpr std::uint64_t closing = std::uint64_t{1} << 62;  // `close` was called.
@@ -135,6 +139,7 @@ class OpenFile {
   Waiter* closer_ = nullptr;              // Published by `closing`.
   std::atomic<std::uint64_t> uses_{0};
   std::atomic<std::uint32_t> misses_{0};
+  std::atomic<std::uint64_t> kept_{0};
 };
 
 /// Ends, with its life, an operation that was counted in.

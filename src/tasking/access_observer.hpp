@@ -21,7 +21,7 @@ class ObservedTask {
 class AccessObserver {
  public:
   virtual ~AccessObserver() = default;
-  /// A task with these accesses is being spawned. Called before they are entered into the graph, so that tasks of one spawner come in the
+  /// A task with these accesses, not all of them to memory, is being spawned. Called before they are entered into the graph, so that tasks of one spawner come in the
   /// order of their spawns; from any thread that spawns. Null: it is of no interest.
   virtual std::unique_ptr<ObservedTask> spawned(const AccessList& accesses) noexcept = 0;
 };

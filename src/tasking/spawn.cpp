@@ -59,6 +59,11 @@ void describe(Task* task, const TaskDescription& description) {
   }
 }
 
+// Regions of memory are of no interest to observers, and most tasks have no others.
+bool has_spaces(const AccessList& accesses) noexcept {
+  return std::ranges::any_of(accesses, [](const Access& access) { return access.region.space != 0; });
+}
+
 [[gnu::cold]] void show_to_observer(Task* task, const AccessList& accesses, tasking::AccessObserver& observer) {
   if (auto observed = observer.spawned(accesses)) {
     tasking::extra_of(task).observed = std::move(observed);
@@ -72,7 +77,8 @@ bool is_plain(const Task* task) noexcept { return task->extra == nullptr && task
 bool enter_accesses(Task* task, const AccessList& accesses, std::exception_ptr& refused) {
   Task* const parent = task->parent;
   try {
-    if (tasking::AccessObserver* const observer = task->core->observer.get()) [[unlikely]] {
+    if (tasking::AccessObserver* const observer = task->core->observer.get();
+        observer != nullptr && has_spaces(accesses)) [[unlikely]] {
       show_to_observer(task, accesses, *observer);
     }
     RuntimeCore& core = *task->core;  // the task may be over once it is entered

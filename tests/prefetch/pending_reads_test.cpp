@@ -83,6 +83,15 @@ TEST_F(PendingReadsTest, WhatDoesNotFitKeepsNothingBack) {
   EXPECT_EQ(pending_.take(1000), second);
 }
 
+TEST_F(PendingReadsTest, WhatIsToBeLeftIsLeftAndNotAskedAboutAgain) {
+  const Task first = enter({{1, {0, 100}}});
+  const Task second = enter({{1, {100, 100}}});
+  EXPECT_EQ(pending_.take(1000, [&](const PendingTask& task) { return &task == first.get(); }), second);
+  EXPECT_EQ(pending_.take(1000), nullptr);
+  pending_.begins(*first);
+  EXPECT_EQ(pending_.ahead(), 100U);
+}
+
 TEST_F(PendingReadsTest, AReaderWaitsForTheWritersBeforeIt) {
   const Task before = enter({{1, {50, 100}}});
   const Task writer = enter({}, {{1, {0, 100}}});

@@ -135,6 +135,73 @@ TEST_F(TaskReadAheadTest, ARegionThatIsLongerThanTheFileEndsWithIt) {
   runtime_->wait();
 }
 
+// Whether the observer notes a task that reads the beginning of the file.
+bool notes_a_reader(Runtime& runtime, const File& file) {
+  return runtime.core().observer->spawned({in(file, 0, block)}) != nullptr;
+}
+
+TEST_F(TaskReadAheadTest, TasksOfAFileThatIsAllThereAreNotNoted) {
+  std::vector<std::byte> all(4 * mebibyte);
+  file_.pread(all, 0);
+  EXPECT_TRUE(notes_a_reader(*runtime_, file_));
+  hold(gate_, computed_);
+  constexpr std::size_t small = 4 * kibibyte;
+  for (std::size_t i = 0; i < 64; ++i) {
+    runtime_->spawn({.access = {in(computed_), in(file_, i * 5 % 64 * small, small)}}, [] {});
+  }
+  await_rest();
+  // One of them may be looked at now.
+  EXPECT_FALSE(notes_a_reader(*runtime_, file_) && notes_a_reader(*runtime_, file_));
+  gate_.release();
+  runtime_->wait();
+}
+
+TEST_F(TaskReadAheadTest, NorAreThoseOfNewFilesWhereAllWereThereSoFar) {
+  std::vector<std::unique_ptr<test::ColdFile>> made;
+  std::vector<File> files;
+  hold(gate_, computed_);
+  for (std::uint64_t i = 0; i < 34; ++i) {
+    made.push_back(std::make_unique<test::ColdFile>(8 * kibibyte, i));
+    files.push_back(File::open(made.back()->path(), O_RDONLY));
+    std::vector<std::byte> all(8 * kibibyte);
+    files.back().pread(all, 0);
+  }
+  for (std::size_t i = 0; i < 33; ++i) {
+    runtime_->spawn({.access = {in(computed_), in(files[i], 0, 8 * kibibyte)}}, [] {});
+  }
+  await_rest();
+  EXPECT_FALSE(notes_a_reader(*runtime_, files[33]) && notes_a_reader(*runtime_, file_));
+  gate_.release();
+  runtime_->wait();
+}
+
+TEST_F(TaskReadAheadTest, OfALongFileThatIsDeclaredAsAWholeNothingIsReadUnlessTheEnvironmentAsksForIt) {
+  const test::ColdFile long_one(5 * mebibyte);
+  const File file = File::open(long_one.path(), O_RDONLY);
+  unsetenv("DOVETAIL_PREFETCH_TASKS");
+  unsetenv("DOVETAIL_PREFETCH_WINDOW_MB");
+  for (const bool asks : {false, true}) {
+    if (asks) {
+      setenv("DOVETAIL_PREFETCH_TASKS", "1", 1);
+    }
+    runtime_.emplace(Options{.workers = 2});
+    hold(gate_, computed_);
+    constexpr std::uint64_t whole = std::uint64_t{1} << 60;
+    runtime_->spawn({.access = {in(computed_), in(file, 0, whole)}}, [] {});
+    runtime_->spawn({.access = {in(computed_), in(file_, 0, whole)}}, [] {});
+    cold_.await(0, 4 * mebibyte);
+    await_rest();
+    if (asks) {
+      long_one.await(0, 5 * mebibyte);
+    } else {
+      long_one.expect_cached(0);
+    }
+    gate_.release();
+    runtime_->wait();
+    cold_.forget();
+  }
+}
+
 TEST_F(TaskReadAheadTest, AFileMayBeClosedBeforeItsTasksBegin) {
   hold(gate_, computed_);
   for (std::size_t i = 0; i < 16; ++i) {
@@ -158,7 +225,7 @@ TEST_F(TaskReadAheadTest, ARuntimeEndsWhileItReads) {
   }
 }
 
-TEST_F(TaskReadAheadTest, NothingIsObservedUnlessTheEnvironmentAsksForIt) {
+TEST_F(TaskReadAheadTest, NothingIsObservedIfTheEnvironmentForbidsIt) {
   const test::Variable off("DOVETAIL_PREFETCH_TASKS", "0");
   Runtime plain(Options{.workers = 1});
   EXPECT_EQ(plain.core().observer, nullptr);
