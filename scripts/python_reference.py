@@ -64,6 +64,8 @@ MODULES = {"mpi": "Messages of MPI", "rma": "One-sided communication"}
 INTERNAL = {"dovetail.Task.signature_elsewhere", "dovetail.Task.of_several", "dovetail.Cluster.signature_of"}
 # Classes whose objects a program gets and does not make.
 NOT_MADE = {"dovetail.Future", "dovetail.Stream"}
+# Has the public names of the package.
+INTERFACE = "dovetail.interface"
 # A protocol says to type checkers what these functions take. Each of its options is one of `Task`.
 MAKERS = {"dovetail.task", "dovetail.io"}
 
@@ -100,7 +102,7 @@ class Package:
     def signatures(self, name: str, found: griffe.Function) -> list[str]:
         """In all forms save those that only let a type checker accept futures in the places of arguments."""
         if name in MAKERS:
-            forms = self.loader.modules_collection["dovetail.task.Maker"].overloads["__call__"]
+            forms = self.loader.modules_collection["dovetail.tasks.Maker"].overloads["__call__"]
             without = [re.sub(r" -> \w+$", "", form) for form in map(signature, [forms[1], *reversed(forms[4:])])]
             return list(dict.fromkeys(without))
         return [form for form in map(signature, found.overloads or [found]) if "Promised" not in form]
@@ -108,7 +110,7 @@ class Package:
     def parameters(self, name: str, found: griffe.Function) -> set[str]:
         names = {each.name for form in found.overloads or [found] for each in form.parameters}
         if name in MAKERS:
-            names |= {each.name for each in self.loader.modules_collection["dovetail.task.Task.__init__"].parameters}
+            names |= {each.name for each in self.loader.modules_collection["dovetail.tasks.Task.__init__"].parameters}
         return names
 
 
@@ -260,7 +262,7 @@ def make(sources: Path) -> Reference:
     package = Package(sources)
     reference = Reference()
     writer = Writer(package, reference)
-    top = package.module("dovetail")
+    top = package.module(INTERFACE)
     index = ["# Python", "", "The public names of the package `dovetail`, which programs import as `dt`.", ""]
     public = set(map(str, top.exports or ()))
     placed = {name for _, names in PAGES.values() for name in names} | set(MODULES)
@@ -277,7 +279,7 @@ def make(sources: Path) -> Reference:
         ]
         index.extend([f"## {title}", "", "| name | what it is |", "|---|---|"])
         for name in names:
-            found = package.exported(package.module(module), name)
+            found = package.exported(package.module(INTERFACE if module == "dovetail" else module), name)
             texts.append(writer.any(module, name, found))
             index.append(f"| `{module}.{name}` | {first_sentence(docstring(found))} |")
         index.append("")

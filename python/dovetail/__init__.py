@@ -11,123 +11,37 @@
 The runtime in C++ does the scheduling, dependencies, failure policies and I/O. This package is its face in Python.
 """
 
-import os as _os
-from typing import Any as _Any
+from __future__ import annotations
 
-from . import mpi, rma
-from ._core import (
-    Barrier,
-    EventSource,
-    Latch,
-    Limit,
-    Lock,
-    Operation,
-    Semaphore,
-    Space,
-    in_task,
-    select,
-    wait_for_any,
-    wait_readable,
-    wait_writable,
-)
-from .cancellation import cancelled
-from .cluster import Cluster
-from .directions import (
-    COMMUTATIVE,
-    FILE_COMMUTATIVE,
-    FILE_IN,
-    FILE_INOUT,
-    FILE_OUT,
-    IN,
-    INOUT,
-    OUT,
-    UNORDERED,
-    Direction,
-)
-from .errors import Stuck, TaskCancelled, TaskFailed, TimeLimitExceeded
-from .executor import Executor
-from .file import File, OpenFile, empty, open, prefetch
-from .future import Future
-from .gathering import as_completed, gather, map
-from .group import Group, group
-from .runtime import Runtime, barrier, wait
-from .stream import Stream
-from .task import Task, constraint, io, task
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from typing import Any
 
-
-def shared(array: _Any) -> _Any:
-    """A copy of a NumPy array that is sent to process tasks without another copy, as long as it is not written to."""
-    from . import shared_memory
-
-    return shared_memory.shared(array)
-
-
-def register_joblib() -> None:
-    """Makes `joblib.parallel_config(backend="dovetail")` known to joblib, which has to be installed. docs/python_futures.md says what it does."""
-    from . import joblib_backend
-
-    joblib_backend.register()
-
-
-if "DOVETAIL_CLUSTER" in _os.environ:
-    from .cluster.connection import of_environment as _of_environment
-
-    _of_environment()
+    from .interface import *  # noqa: F403
+    from .interface import __all__ as __all__
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "COMMUTATIVE",
-    "FILE_COMMUTATIVE",
-    "FILE_IN",
-    "FILE_INOUT",
-    "FILE_OUT",
-    "IN",
-    "INOUT",
-    "OUT",
-    "UNORDERED",
-    "Barrier",
-    "Cluster",
-    "Direction",
-    "EventSource",
-    "Executor",
-    "File",
-    "Future",
-    "Group",
-    "Latch",
-    "Limit",
-    "Lock",
-    "OpenFile",
-    "Operation",
-    "Runtime",
-    "Semaphore",
-    "Space",
-    "Stream",
-    "Stuck",
-    "Task",
-    "TaskCancelled",
-    "TaskFailed",
-    "TimeLimitExceeded",
-    "as_completed",
-    "barrier",
-    "cancelled",
-    "constraint",
-    "empty",
-    "gather",
-    "group",
-    "in_task",
-    "io",
-    "map",
-    "mpi",
-    "open",
-    "prefetch",
-    "register_joblib",
-    "rma",
-    "select",
-    "shared",
-    "task",
-    "wait",
-    "wait_for_any",
-    "wait_readable",
-    "wait_writable",
-]
+
+def __getattr__(name: str) -> Any:
+    """A module of the package; or a public name, the first of which imports all of them. So commands start without the runtime, which most of them do not
+    need. But for those that are public themselves, no module has the name of something public, whose place it would take."""
+    if name.startswith("__") and name != "__all__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = f"{__name__}.{name}"
+    try:
+        __import__(module)
+        return globals()[name]
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+    from . import interface
+
+    globals().update({each: getattr(interface, each) for each in interface.__all__}, __all__=interface.__all__)
+    if name not in globals():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__")})

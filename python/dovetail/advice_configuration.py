@@ -6,23 +6,27 @@ one sentence that names file, line and place.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from . import path_pattern
-from .json_places import Place, Problem, Spot, named, quoted, spots
+from .json_places import Problem, Spot, named, quoted, spots
+from .record import Record
+from .schema_check import is_allowed
 
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import Any
+
     from jsonschema import ValidationError
+
+    from .json_places import Place
 
 FAR = 1 << 62  # the end of regions that go to the end of the file
 MOST_RULES = 1024
@@ -63,35 +67,49 @@ _KEYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Record):
     """The bytes of a file from `offset` up to `end`, which is FAR for the end of the file."""
 
-    offset: int
-    end: int
-    advice: Advice
+    __slots__ = ("advice", "end", "offset")
+
+    def __init__(self, offset: int, end: int, advice: Advice) -> None:
+        self.offset = offset
+        self.end = end
+        self.advice = advice
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Record):
     """What holds for the files whose path matches `pattern`, in programs whose name matches `process`; in any, if that is empty. The patterns are in
     the encoding of the file system. `regions` do not overlap, and are sorted by offset."""
 
-    pattern: bytes
-    process: bytes
-    block_bytes: int
-    cache_blocks: int
-    ahead_blocks: int
-    regions: tuple[Region, ...]
+    __slots__ = ("ahead_blocks", "block_bytes", "cache_blocks", "pattern", "process", "regions")
+
+    def __init__(
+        self,
+        pattern: bytes,
+        process: bytes,
+        block_bytes: int,
+        cache_blocks: int,
+        ahead_blocks: int,
+        regions: tuple[Region, ...],
+    ) -> None:
+        self.pattern = pattern
+        self.process = process
+        self.block_bytes = block_bytes
+        self.cache_blocks = cache_blocks
+        self.ahead_blocks = ahead_blocks
+        self.regions = regions
 
 
-@dataclass(frozen=True, slots=True)
 class Packed:
     """The rules as `src/prefetch` has them, little endian. `rules`: 40 bytes each, `regions`: 24 bytes each, `text`: the bytes of all patterns."""
 
-    rules: bytes
-    regions: bytes
-    text: bytes
+    __slots__ = ("regions", "rules", "text")
+
+    def __init__(self, rules: bytes, regions: bytes, text: bytes) -> None:
+        self.rules = rules
+        self.regions = regions
+        self.text = text
 
     @property
     def region_count(self) -> int:
@@ -121,7 +139,7 @@ def packed(rules: list[Rule]) -> Packed:
     return Packed(b"".join(heads), b"".join(regions), bytes(text))
 
 
-def read(path: Path) -> list[Rule]:
+def read(path: str | Path) -> list[Rule]:
     """The rules of a file, in the order in which they are tried. Raises ConfigurationError."""
     try:
         text = _text_of(path)
@@ -132,7 +150,7 @@ def read(path: Path) -> list[Rule]:
     return parse(text, str(path))
 
 
-def _text_of(path: Path) -> bytes:
+def _text_of(path: str | Path) -> bytes:
     # Opening a FIFO would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -166,10 +184,12 @@ def parse(text: bytes, name: str) -> list[Rule]:
         raise ConfigurationError(f"{name}: it is nested too deeply for a configuration") from None
 
 
-@dataclass(frozen=True, slots=True)
 class _Document:
-    text: str
-    value: Any
+    __slots__ = ("text", "value")
+
+    def __init__(self, text: str, value: Any) -> None:
+        self.text = text
+        self.value = value
 
 
 def _document(text: bytes, name: str) -> _Document:
@@ -199,9 +219,12 @@ def _integer(digits: str) -> int | float:
 
 def _check(value: Any, places: dict[Place, Spot]) -> None:
     """Raises Problem for the first thing that the schema does not allow."""
+    with open(os.path.join(os.path.dirname(__file__), "advice_configuration.schema.json"), encoding="utf-8") as file:
+        schema = json.load(file)
+    if is_allowed(value, schema):
+        return
     from jsonschema import Draft202012Validator
 
-    schema = json.loads(Path(__file__).with_name("advice_configuration.schema.json").read_text(encoding="utf-8"))
     order = {place: number for number, place in enumerate(places)}
     errors = islice(Draft202012Validator(schema).iter_errors(value), _MOST_ERRORS)
 
@@ -226,6 +249,8 @@ def _place_of(error: ValidationError) -> Place:
 def _sentence(error: ValidationError, place: Place, spot: Spot) -> str:
     if error.validator == "additionalProperties":
         known = {key.lower(): key for key in error.schema["properties"]}
+        import difflib
+
         near = difflib.get_close_matches(str(place[-1]).lower(), known, 1)
         return "there is no such key; " + (
             f"did you mean {known[near[0]]}?" if near else f"there are {', '.join(known.values())}"

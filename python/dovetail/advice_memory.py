@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
 
 from . import file_table
-from .advice_configuration import Rule, packed
-from .plan_report import Advised
+from .advice_configuration import packed
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .advice_configuration import Rule
+    from .plan_report import Advised
 
 _MAGIC = 0x3130454349564441
 # In front of the devices: numbers of bytes, files, rules, regions and bytes of text; then what programs and the advisor tell each other.
@@ -32,6 +37,8 @@ def content(rules: list[Rule]) -> tuple[bytes, int]:
 
 def advised(memory: int, size: int) -> Iterator[Advised]:
     """What was done for each file. `memory`: its descriptor."""
+    from .plan_report import Advised
+
     first = size - file_table.FILES * file_table.PLACE_BYTES
     for entry in file_table.entries(memory, first, _ADVISED.size):
         reads, hits, late, released, unused = _ADVISED.unpack(entry.rest)

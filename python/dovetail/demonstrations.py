@@ -64,7 +64,7 @@ def _homes() -> list[Path]:
     build = os.environ.get("DOVETAIL_BUILD_DIR")
     from . import preload  # takes long
 
-    return [*([Path(build)] if build else []), Path(__file__).absolute().parents[2], *preload.prefixes()]
+    return [*([Path(build)] if build else []), Path(__file__).absolute().parents[2], *map(Path, preload.prefixes())]
 
 
 def _script(demonstration: Demonstration) -> Path | None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
 
 from . import file_table, open_log
-from .plan_report import Detected
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .plan_report import Detected
 
 _MAGIC = 0x3130544345544544
 _HEADER = struct.Struct("<QQQQ32x")
@@ -33,6 +37,8 @@ def narrow(memory: int, window: int) -> None:
 
 def detected(descriptor: int) -> Iterator[Detected]:
     """What was done for each file, from the memory that the program had."""
+    from .plan_report import Detected
+
     for entry in file_table.entries(descriptor, file_table.PAGE, _DETECTED.size, PLACE_BYTES):
         ahead, used, wasted, late = _DETECTED.unpack(entry.rest)
         yield Detected(entry.path, entry.asked, ahead, used, wasted, late, entry.given_up)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import random
 import threading
 import time
-from collections.abc import Callable
 
 from . import opened_ahead
 from .device_requests import NONE, Requests, since, so_far
 from .plan import Plan, PlannedDevice, PlannedFile
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # The cache of a device may hold a smaller file.
 _LEAST = 16 << 20
@@ -45,6 +47,8 @@ def add(plan: Plan, before: dict[int, Requests]) -> bool:
 
 def _rates_of(file: PlannedFile) -> tuple[float, float] | None:
     """Requests and bytes in a second. None: it is not the file any more, or its device is not what answers."""
+    import random  # which takes long, and is not needed for each plan
+
     with (
         contextlib.suppress(OSError),
         opened_ahead.opened(file.path, file.is_described_by, is_planned=True, more_flags=os.O_DIRECT) as descriptor,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
-from pathlib import Path
+
+from .record import Record
 
 _SECTOR = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(Record):
     """Reads, and their bytes."""
 
-    reads: int
-    bytes: int
+    __slots__ = ("bytes", "reads")
+
+    def __init__(self, reads: int, bytes: int) -> None:
+        self.reads = reads
+        self.bytes = bytes
 
     def __sub__(self, other: Requests) -> Requests:
         # A device that was removed and made again begins anew.
@@ -28,8 +30,8 @@ NONE = Requests(0, 0)
 def so_far() -> dict[int, Requests]:
     """By the number of the device, partitions as well. Empty where the system does not say."""
     found = {}
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/diskstats").read_text().splitlines():
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/diskstats") as file:
+        for line in file:
             fields = line.split()
             found[os.makedev(int(fields[0]), int(fields[1]))] = Requests(int(fields[3]), int(fields[5]) * _SECTOR)
     return found

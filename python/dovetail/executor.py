@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from . import _core
 from .directions import UNORDERED
 from .future import Future
-from .task import Task
+from .tasks import Task
 
 P = ParamSpec("P")
 T = TypeVar("T")

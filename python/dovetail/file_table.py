@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-from . import mounts, replay
+from . import mounts
+from .read_ahead_limits import Device, device_of
+from .record import Record
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PAGE = 4096
 # Files beyond these are left alone. Memory is taken for those that are there.
@@ -20,14 +24,22 @@ _READY = 2
 _ENTRY = struct.Struct("<II5QII184s")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """One file. `path`: for a report; of a path that was too long to be kept it says so. `rest`: the bytes behind."""
 
-    path: str
-    asked: int
-    given_up: int
-    rest: bytes
+    __slots__ = ("asked", "given_up", "path", "rest")
+
+    def __init__(
+        self,
+        path: str,
+        asked: int,
+        given_up: int,
+        rest: bytes,
+    ) -> None:
+        self.path = path
+        self.asked = asked
+        self.given_up = given_up
+        self.rest = rest
 
 
 def device_list() -> bytes:
@@ -37,7 +49,7 @@ def device_list() -> bytes:
     chosen = sorted(numbers.items(), key=lambda item: item[1])[:_MOST_DEVICES]
     devices = []
     for number, is_there in chosen:
-        device = replay.device_of(number) if is_there else replay.Device(0, 0)
+        device = device_of(number) if is_there else Device(0, 0)
         devices.append(_DEVICE.pack(number, device.piece, device.gap))
     return struct.pack("<Q", len(devices)) + b"".join(devices)
 

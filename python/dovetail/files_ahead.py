@@ -11,8 +11,11 @@ import os
 import threading
 
 from . import beside, mounts, opened_ahead
-from .plan import PlannedFile
-from .replay import Compact
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from .plan import PlannedFile
+    from .replay import Compact
 
 # Needs that lie this close to each other are read together.
 _GAP = 128 << 10

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _core
 from .future import Future
-from .task import Task
+from .tasks import Task
 
 P = ParamSpec("P")
 T = TypeVar("T")

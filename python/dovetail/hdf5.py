@@ -25,7 +25,7 @@ def plugin() -> Path | None:
             return Path(entry).resolve() / PLUGIN
     for prefix in prefixes():
         for library in LIBRARIES:
-            file = prefix / library / "dovetail" / "hdf5" / PLUGIN
+            file = Path(prefix) / library / "dovetail" / "hdf5" / PLUGIN
             if file.exists():
                 return file
     return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
 
 Place = tuple[str | int, ...]  # keys and indices, from the outermost value inwards
 
@@ -14,11 +13,14 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
 _LONGEST = 60  # characters of a value, or of a key, in a message
 
 
-class Spot(NamedTuple):
+class Spot:
     """`line`: from 1; of the key, if the value has one. `text`: the value as it is written, empty for objects and lists."""
 
-    line: int
-    text: str
+    __slots__ = ("line", "text")
+
+    def __init__(self, line: int, text: str) -> None:
+        self.line = line
+        self.text = text
 
 
 class Problem(Exception):

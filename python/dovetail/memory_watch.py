@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
 
 from . import beside
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 # Seconds between two looks. In that time a disk of 200 MB/s brings a third of the greatest window.
 _SECONDS = 0.1

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TABLE = "/proc/self/mountinfo"
 # File systems that have no device behind them, or whose content is made when it is read.
 _WITHOUT_DEVICE = {
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
@@ -43,7 +46,9 @@ def source_of(number: int) -> tuple[str, str] | None:
 
 def _mounts() -> Iterator[tuple[int, str, str]]:
     # A mount point may have any bytes in its name but those that the kernel writes in digits: white space and the backslash.
-    for line in map(os.fsdecode, Path("/proc/self/mountinfo").read_bytes().split(b"\n")):
+    with open(_TABLE, "rb") as file:
+        lines = file.read().split(b"\n")
+    for line in map(os.fsdecode, lines):
         if not line:
             continue
         before, _, after = line.partition(" - ")

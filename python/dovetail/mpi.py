@@ -22,7 +22,7 @@ from typing import Any
 from . import _core
 from .errors import MpiError as Error
 from .future import Future
-from .task import task
+from .tasks import task
 
 __all__ = ["Error", "future", "iwait", "iwaitall", "start", "wait", "waitall"]
 

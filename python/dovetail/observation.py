@@ -6,10 +6,13 @@ import contextlib
 import mmap
 import os
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from . import preload
+from .record import Record
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MAGIC = 0x3253444145525444
 _HEADER = struct.Struct("<QQQQ32x")
@@ -18,29 +21,50 @@ _SLOTS = 2_000_000
 READ, FILE, MAP, ASKED = 1, 2, 3, 4
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Record):
     """`slots`: those that were taken. `processes`: that the library was loaded into. `lost`: notes that came when it was full."""
 
-    slots: bytes
-    processes: int
-    lost: int
+    __slots__ = ("lost", "processes", "slots")
+
+    def __init__(
+        self,
+        slots: bytes,
+        processes: int,
+        lost: int,
+    ) -> None:
+        self.slots = slots
+        self.processes = processes
+        self.lost = lost
 
 
-@dataclass(slots=True)
-class Noted:
+class Noted(Record):
     """What the library has noted; times in nanoseconds."""
 
-    kind: int
-    begun: int
-    ended: int
-    device: int
-    inode: int
-    offset: int
-    bytes: int
-    waited: int
-    process: int
-    path: str = ""
+    __slots__ = ("begun", "bytes", "device", "ended", "inode", "kind", "offset", "path", "process", "waited")
+
+    def __init__(
+        self,
+        kind: int,
+        begun: int,
+        ended: int,
+        device: int,
+        inode: int,
+        offset: int,
+        bytes: int,
+        waited: int,
+        process: int,
+        path: str = "",
+    ) -> None:
+        self.kind = kind
+        self.begun = begun
+        self.ended = ended
+        self.device = device
+        self.inode = inode
+        self.offset = offset
+        self.bytes = bytes
+        self.waited = waited
+        self.process = process
+        self.path = path
 
 
 def header() -> bytes:

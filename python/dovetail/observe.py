@@ -1,185 +1,66 @@
 """`dovetail observe`: runs a program as it is, and writes down what it reads.
 
 The processes of the program note their reads in memory that they share with this one (src/prefetch/observation.hpp). With `--system` another process notes
-them there, as the kernel tells.
+them there, as the kernel tells. What makes the plan of it is imported while the program runs.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
-from . import device_rates, device_requests, mounts, observation, preload, system_observer
-from .plan import MOST_EXTENTS, Extent, Plan, PlanError, PlannedFile, Seen, write
-from .plan import read as read_plan
+from . import beside, device_requests, observation, preload
 
-_PAGE = mmap.PAGESIZE
-# Runs are no longer, so that where the program is in one of them is known well enough.
-_LONGEST_RUN = 1 << 20
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+
 _BAD_USAGE = 2
 
 
-def _unchanged(file: PlannedFile) -> bool:
-    """Whether it is still the file that was read: what a program writes itself will be another one the next time."""
-    try:
-        return file.is_described_by(os.stat(file.path))
-    except OSError:
-        return False
+def _prepare(_: threading.Event) -> None:
+    from . import observed_plan  # noqa: F401
 
 
-class _Builder:
-    """Joins what was noted into the plan of one file. `timed`: it was noted how long the program waited."""
-
-    def __init__(self, file: PlannedFile, timed: bool) -> None:
-        self.file = file
-        self._timed = timed
-        self._seen = Seen()
-        self._again = 0.0  # seconds that were waited for what is in the plan already
-
-    def read(self, offset: int, count: int, begun: float, think: float, waited: float) -> None:
-        begin = min(offset // _PAGE * _PAGE, self.file.size)
-        end = min((offset + count + _PAGE - 1) // _PAGE * _PAGE, self.file.size)
-        self._again += waited
-        for low, high in self._seen.add(begin, end):
-            last = self.file.extents[-1] if self.file.extents else None
-            # What is read again after the end of the plan is not measured when the plan is followed, and is left out here too.
-            waited, self._again = self._again, 0.0
-            if last is not None and last.end == low and last.bytes + high - low <= _LONGEST_RUN:
-                last.bytes += high - low
-                if last.waited is not None:
-                    last.waited += waited
-            else:
-                self.file.extents.append(
-                    Extent(low, high - low, max(begun, 0.0), max(think, 0.0), waited if self._timed else None)
-                )
-            think = 0.0
-
-    def map(self, offset: int, count: int) -> None:
-        count = min(count, self.file.size - offset)
-        if count > 0 and (offset, count) not in self.file.mapped and len(self.file.mapped) < 1000:
-            self.file.mapped.append((offset, count))
-
-
-def plan_of(memory: bytes, program: list[str], started: int, started_at: int, timed: bool = True) -> Plan:
-    """The plan in what the processes have noted. `started`, `started_at`: when the program was, on the monotonic clock and since 1970. `timed`: it was noted
-    how long the program waited in its reads."""
-    builders: dict[tuple[int, int], _Builder] = {}
-    idle: dict[int, int] = {}  # since when a process has not read
-    without = {device for device, is_there in mounts.devices() if not is_there}
-    for note in sorted(observation.notes(memory), key=lambda note: (note.begun, note.kind != observation.FILE)):
-        identity = (note.device, note.inode)
-        if note.kind == observation.FILE:
-            if identity not in builders and note.device not in without:
-                builders[identity] = _Builder(PlannedFile(note.path, *identity, note.bytes, note.offset), timed)
-            continue
-        builder = builders.get(identity)
-        if note.kind == observation.READ:
-            think = note.begun - idle.get(note.process, started)
-            idle[note.process] = note.ended
-            if builder is not None:
-                begun = (note.begun - started) / 1e9
-                builder.read(note.offset, note.bytes, begun, think / 1e9, note.waited / 1e9)
-        elif builder is not None and note.kind == observation.MAP:
-            builder.map(note.offset, note.bytes)
-    files = [builder.file for builder in builders.values() if builder.file.extents or builder.file.mapped]
-    return Plan(program, [file for file in files if file.modified < started_at and _unchanged(file)])
-
-
-def _not_seen(words: list[str], processes: int, plan: Plan, lost: int) -> Iterator[str]:
-    """Sentences about what the plan lacks."""
-    program = preload.find(words[0])
-    if processes == 0:
-        yield (
-            preload.why_unseen(program) or f"the library was not loaded into {program}, so that its reads are not seen"
-        )
-    elif not any(file.extents for file in plan.files):
-        yield f"{program} read no file from a device by a call that can be seen, so that there is nothing to read ahead"
-    mapped = sum(1 for file in plan.files if file.mapped)
-    if mapped:
-        yield f"{mapped} files were mapped: what a program reads of them in memory is not seen, and not read ahead"
-    if lost:
-        yield f"{lost} reads came when the log was full, and are missing in the plan"
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """`started`: when the program was, on the monotonic clock. `lost`: events of the kernel; None: its observer has ended before the program."""
-
-    started: int
-    status: int
-    log: observation.Log
-    lost: int | None = 0
-
-
-def _run(words: list[str], system: bool) -> _Run:
-    """Runs the program. Raises preload.Refused, or Unavailable."""
-    lost: int | None = 0
-    with observation.shared_log() as (descriptor, path):
-        if system:
-            with system_observer.started(descriptor) as observer:
-                started = time.monotonic_ns()
-                status = observer.run(words)
-                lost = observer.finish()
-        else:
-            started = time.monotonic_ns()
-            status = preload.run(words, {"DOVETAIL_PREFETCH_LOG": path})
-        return _Run(started, status, observation.read(descriptor), lost)
-
-
-def _not_seen_by_the_kernel(words: list[str], plan: Plan, run: _Run) -> Iterator[str]:
-    """The same of a program that was followed by the kernel's events."""
-    if run.lost is None:
-        yield "the observer has ended before the program: what came then is missing in the plan"
-    elif not any(file.extents for file in plan.files):
-        yield f"{preload.find(words[0])} read no file from a device through the page cache, so that there is nothing to read ahead"
-    lost = (run.lost or 0) + run.log.lost
-    if lost:
-        yield f"{lost} reads came faster than they could be noted, and are missing in the plan"
-
-
-def observe(words: list[str], output: Path, system: bool = False) -> int:
+def observe(words: list[str], output: str | Path, system: bool = False) -> int:
     """Runs the program and writes the plan. `system`: by the kernel's events. Returns its status, negative for a signal; or 2 if nothing was started."""
-    if not output.absolute().parent.is_dir():
-        return _refuse(f"{output.absolute().parent}: there is no such folder")
-    if not os.access(output.absolute().parent, os.W_OK) or output.is_dir():
+    folder = os.path.dirname(os.path.abspath(output))
+    if not os.path.isdir(folder):
+        return _refuse(f"{folder}: there is no such folder")
+    if not os.access(folder, os.W_OK) or os.path.isdir(output):
         return _refuse(f"{output}: a plan cannot be written there")
     served = device_requests.so_far()
     started_at = time.time_ns()
+    lost: int | None = 0
+    with observation.shared_log() as (descriptor, path):
+        started = time.monotonic_ns()
+        try:
+            if system:
+                started, status, lost = _run_followed(words, descriptor)
+            else:
+                status = preload.run(words, {"DOVETAIL_PREFETCH_LOG": path}, beside.running(_prepare))
+        except preload.Refused as error:
+            return _refuse(str(error))
+        log = observation.read(descriptor)
+    from . import observed_plan
+
+    run = observed_plan.Observed(started, started_at, status, log, system, lost)
+    return observed_plan.put(words, run, output, served)
+
+
+def _run_followed(words: list[str], log: int) -> tuple[int, int, int | None]:
+    """When it was started, its status, and how many events were lost. Raises preload.Refused."""
+    from . import system_observer
+
     try:
-        run = _run(words, system)
-    except (preload.Refused, system_observer.Unavailable) as error:
-        return _refuse(str(error))
-    status = run.status
-    # The kernel does not tell of waits for a page that is on its way already.
-    plan = plan_of(run.log.slots, words, run.started, started_at, timed=not system)
-    total = sum(len(file.extents) for file in plan.files)
-    if total > MOST_EXTENTS:
-        print(f"dovetail observe: no plan: {total} runs of pages are more than {MOST_EXTENTS}", file=sys.stderr)
-        return status
-    missing = (
-        _not_seen_by_the_kernel(words, plan, run) if system else _not_seen(words, run.log.processes, plan, run.log.lost)
-    )
-    for sentence in missing:
-        print(f"dovetail observe: {sentence}", file=sys.stderr)
-    try:
-        write(plan, output)
-        read_plan(output)
-        # Whatever becomes of the measurement, there is a plan.
-        if device_rates.add(plan, served):
-            write(plan, output)
-    except (OSError, PlanError) as error:
-        print(f"dovetail observe: no plan: {error}", file=sys.stderr)
-        return status or 1
-    except KeyboardInterrupt:
-        print(
-            "dovetail observe: the plan has no rates of its devices, whose measurement was interrupted", file=sys.stderr
-        )
-    return status
+        with system_observer.started(log) as observer:
+            started = time.monotonic_ns()
+            status = observer.run(words, beside.running(_prepare))
+            return started, status, observer.finish()
+    except system_observer.Unavailable as error:
+        raise preload.Refused(str(error)) from error
 
 
 def _refuse(text: str) -> int:

@@ -6,8 +6,12 @@ import contextlib
 import mmap
 import os
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+
+from .record import Record
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SLOTS = 1024
 _SLOT = struct.Struct("<Qii240s")
@@ -16,13 +20,20 @@ BYTES = _PAGE + SLOTS * _SLOT.size
 _WORKING_FOLDER = -100  # AT_FDCWD
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Record):
     """`folder`: where the path begins, as for `openat`, in that process."""
 
-    path: str
-    folder: int
-    process: int
+    __slots__ = ("folder", "path", "process")
+
+    def __init__(
+        self,
+        path: str,
+        folder: int,
+        process: int,
+    ) -> None:
+        self.path = path
+        self.folder = folder
+        self.process = process
 
 
 class OpenLog:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-from collections.abc import Callable, Iterator
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
 
 # More is really read, since advice for it would be cut into requests of their own. That does not return before the bytes are there, so that what the program
 # itself waits for waits behind one file at most.

@@ -6,14 +6,19 @@ names the place.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+
+from .record import Record
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import Any
 
 VERSION = 1
 MOST_FILES = 100_000
@@ -29,33 +34,46 @@ class PlanError(Exception):
     """A plan that cannot be used; the message says where and why."""
 
 
-@dataclass(slots=True)
-class Extent:
+class Extent(Record):
     """A run of bytes. `at`: seconds from the start of the program until it was needed, `think`: of these, since the read before it. `waited`: seconds that the
     program waited for it, and for what it read again since the one before; None: not known."""
 
-    offset: int
-    bytes: int
-    at: float
-    think: float
-    waited: float | None = None
+    __slots__ = ("at", "bytes", "offset", "think", "waited")
+
+    def __init__(self, offset: int, bytes: int, at: float, think: float, waited: float | None = None) -> None:
+        self.offset = offset
+        self.bytes = bytes
+        self.at = at
+        self.think = think
+        self.waited = waited
 
     @property
     def end(self) -> int:
         return self.offset + self.bytes
 
 
-@dataclass(slots=True)
-class PlannedFile:
+class PlannedFile(Record):
     """`modified`: nanoseconds since 1970. `mapped`: offset and bytes of what the program has mapped, which nothing is read ahead of."""
 
-    path: str
-    device: int
-    inode: int
-    size: int
-    modified: int
-    extents: list[Extent] = field(default_factory=list)
-    mapped: list[tuple[int, int]] = field(default_factory=list)
+    __slots__ = ("device", "extents", "inode", "mapped", "modified", "path", "size")
+
+    def __init__(
+        self,
+        path: str,
+        device: int,
+        inode: int,
+        size: int,
+        modified: int,
+        extents: list[Extent] | None = None,
+        mapped: list[tuple[int, int]] | None = None,
+    ) -> None:
+        self.path = path
+        self.device = device
+        self.inode = inode
+        self.size = size
+        self.modified = modified
+        self.extents = [] if extents is None else extents
+        self.mapped = [] if mapped is None else mapped
 
     @property
     def bytes(self) -> int:
@@ -70,15 +88,17 @@ class PlannedFile:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedDevice:
+class PlannedDevice(Record):
     """What a device reads in a second: small `requests` at random, or `bytes` in large ones. `observed_requests`, `observed_bytes`: reads of all programs
     while this one was observed."""
 
-    requests: float
-    bytes: float
-    observed_requests: int = 0
-    observed_bytes: int = 0
+    __slots__ = ("bytes", "observed_bytes", "observed_requests", "requests")
+
+    def __init__(self, requests: float, bytes: float, observed_requests: int = 0, observed_bytes: int = 0) -> None:
+        self.requests = requests
+        self.bytes = bytes
+        self.observed_requests = observed_requests
+        self.observed_bytes = observed_bytes
 
     @property
     def of_a_request(self) -> float:
@@ -86,13 +106,20 @@ class PlannedDevice:
         return self.bytes / self.requests
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Record):
     """`program`: what was observed, as it was called. `devices`: those that were measured then, by their numbers."""
 
-    program: list[str]
-    files: list[PlannedFile] = field(default_factory=list)
-    devices: dict[int, PlannedDevice] = field(default_factory=dict)
+    __slots__ = ("devices", "files", "program")
+
+    def __init__(
+        self,
+        program: list[str],
+        files: list[PlannedFile] | None = None,
+        devices: dict[int, PlannedDevice] | None = None,
+    ) -> None:
+        self.program = program
+        self.files = [] if files is None else files
+        self.devices = {} if devices is None else devices
 
 
 class Seen:
@@ -130,15 +157,17 @@ class Seen:
         return iter(new)
 
 
-def write(plan: Plan, path: Path) -> None:
+def write(plan: Plan, path: str | Path) -> None:
     """Replaces the file at once: it is the old plan or the new one, whole. Raises OSError."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
+    folder, name = os.path.split(path)
+    new = os.path.join(folder, f".{name}.{os.getpid()}")
     try:
-        with new.open("x") as file:
+        with open(new, "x") as file:
             file.writelines(_lines(plan))
-        new.replace(path)
+        os.replace(new, path)
     except BaseException:
-        new.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
         raise
 
 
@@ -175,7 +204,7 @@ def _text_of_device(number: int) -> str:
     return f"{os.major(number)}:{os.minor(number)}"
 
 
-def read(path: Path) -> Plan:
+def read(path: str | Path) -> Plan:
     """Raises PlanError."""
     try:
         text = _text_of(path)
@@ -195,7 +224,7 @@ def read(path: Path) -> Plan:
         raise PlanError(f"{path}: {error}") from None
 
 
-def _text_of(path: Path) -> bytes:
+def _text_of(path: str | Path) -> bytes:
     # Opening a FIFO would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:

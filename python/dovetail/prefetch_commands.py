@@ -1,4 +1,4 @@
-"""The commands of guided prefetching: `dovetail observe`, `dovetail plan`, `dovetail advisord`, `dovetail prefetch`. Every start of `dovetail` imports this
+"""The commands of guided prefetching that run no program: `dovetail plan`, `dovetail advisord`, `dovetail prefetch`. Each `dovetail --help` imports this
 module, so that it has no more than their options; what they do is imported by the command that is called."""
 
 from __future__ import annotations
@@ -14,29 +14,6 @@ from .command_groups import AS_THEY_ARE
 
 def register(app: typer.Typer) -> None:
     """Adds the sub-commands."""
-
-    @app.command(
-        "observe",
-        rich_help_panel=AS_THEY_ARE,
-        help="Runs a program and writes down what it reads: dovetail observe --output plan.json -- program ARGUMENTS...",
-        context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
-    )
-    def observe_command(
-        words: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGUMENTS...", help="What is run.")],
-        output: Annotated[Path, typer.Option(help="The plan, which `dovetail run --plan` follows.")] = Path(
-            "plan.json"
-        ),
-        system: Annotated[
-            bool,
-            typer.Option(
-                "--system",
-                help="By the kernel's events (eBPF), which also see programs that no library can be loaded into.",
-            ),
-        ] = False,
-    ) -> None:
-        from . import observe, preload
-
-        preload.end_as(observe.observe(words, output, system))
 
     plans = typer.Typer(help="Shows and joins plans of `dovetail observe`.", no_args_is_help=True)
     app.add_typer(plans, name="plan", rich_help_panel=AS_THEY_ARE)
@@ -68,9 +45,9 @@ def register(app: typer.Typer) -> None:
         configuration: Annotated[Path, typer.Option(help="The rules (JSON).")],
         stay: Annotated[bool, typer.Option("--stay", help="Do not end with the last program.")] = False,
     ) -> None:
-        from . import advisor, cli
+        from . import advisor, native_commands
 
-        advisor.serve(configuration, stay, cli.find_program("dovetail-advisord"))
+        advisor.serve(configuration, stay, native_commands.find("dovetail-advisord"))
 
     prefetch = typer.Typer(help="Shows what is read ahead.", no_args_is_help=True)
     app.add_typer(prefetch, name="prefetch", rich_help_panel=AS_THEY_ARE)

@@ -1,132 +1,242 @@
-"""`dovetail run` with `--plan`, `--configuration`, `--advised` or `--detect`: runs a program while the system reads ahead what it will need."""
+"""`dovetail run` with `--plan`, `--configuration`, `--advised` or `--detect`: runs a program while the system reads ahead what it will need.
+
+A short program must not wait for what this one imports. So each way imports its own when it is asked for, what works beside the program when that has started, and what reports on it when
+that has ended.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
 
-from . import (
-    advice_configuration,
-    advice_memory,
-    advisor,
-    detect,
-    device_requests,
-    files_ahead,
-    memory_watch,
-    observation,
-    plan_report,
-    prefetch_status,
-    prefetch_trace,
-    preload,
-    replay,
-    series_ahead,
-    system_observer,
-)
-from .plan import PlanError, read
+from . import beside, memory_watch, preload, read_ahead_limits
+from .run_description import DESCRIPTION, Description
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from . import replay, series_ahead
+    from .plan import Plan
 
 _BAD_USAGE = 2
 _NOTHING_TO_FOLLOW = "no read of the program is looked at: the plan has no file to follow"
 # Of files whose reads only tell where the program is. The observer has a descriptor for each.
 _MOST_LEFT_TO_THE_SYSTEM = 1000
+# A file system that does not answer must not keep the command from its end.
+_SECONDS_FOR_THE_LAST_FILE = 0.1
 
 
-@dataclass(frozen=True, slots=True)
 class Ways:
     """How it is known what the program will read; several may be given, and the first that knows a file counts. `advised`: by the rules of the advisor that
     runs already. `system`: advice is given from outside of the program, which is followed by the kernel's events; not with `advised`."""
 
-    plan: Path | None = None
-    configuration: Path | None = None
-    advised: bool = False
-    detection: bool = False
-    system: bool = False
+    __slots__ = ("advised", "configuration", "detection", "plan", "system")
+
+    def __init__(
+        self,
+        plan: str | Path | None = None,
+        configuration: str | Path | None = None,
+        advised: bool = False,
+        detection: bool = False,
+        system: bool = False,
+    ) -> None:
+        self.plan = plan
+        self.configuration = configuration
+        self.advised = advised
+        self.detection = detection
+        self.system = system
 
 
-def run(words: list[str], ways: Ways, report: Path | None = None, trace: Path | None = None) -> int:
+class _Refused(Exception):
+    """Nothing was started; the message says why."""
+
+
+class _Run:
+    """What is prepared for one run. `memories`: variables of the library, each with the path of its memory. `lines`: of the report, made when the program has ended. `narrow`: is
+    told how many bytes may be read ahead."""
+
+    def __init__(self, ways: Ways, has_report: bool, stack: contextlib.ExitStack) -> None:
+        self.ways = ways
+        self.has_report = has_report
+        self.stack = stack
+        self.window = read_ahead_limits.window()
+        self.memories: dict[str, str] = {}
+        self.plan: int | None = None
+        self.paths: list[str] = []
+        self.rules: int | None = None
+        self.detection: int | None = None
+        self.known: list[str] = []
+        self.beside: list[contextlib.AbstractContextManager[None]] = []
+        self.lines: list[Callable[[], Iterator[str]]] = []
+        self.narrow: list[Callable[[int], None]] = []
+
+    @property
+    def is_followed(self) -> bool:
+        return self.plan is not None or self.rules is not None or self.detection is not None
+
+    def by_plan(self, path: str | Path) -> None:
+        """Raises _Refused."""
+        from . import files_ahead, replay
+        from .plan import PlanError, read
+
+        try:
+            observed = read(path)
+        except PlanError as error:
+            raise _Refused(str(error)) from error
+        plan = replay.compact(observed, self.window, timed=self.has_report)
+        for problem in plan.problems:
+            print(f"dovetail run: not read ahead: {problem}", file=sys.stderr)
+        planned, memory = self.stack.enter_context(
+            preload.shared_memory("dovetail-plan", plan.content, len(plan.content))
+        )
+        self.memories["DOVETAIL_PREFETCH_PLAN"] = memory
+        if self.has_report:
+            self._report_plan(observed, plan, planned)
+        self.paths = _paths(plan)
+        self.plan = planned if self.paths else None
+        ahead = files_ahead.FilesAhead(plan, planned, self.window)
+        self.beside.append(ahead.running())
+        self.narrow.append(ahead.narrow)
+        whole = self.window
+        self.narrow.append(lambda now: replay.narrow(planned, now / whole))
+        self.known = [file.path for file in plan.files]
+
+    def _report_plan(self, observed: Plan, plan: replay.Compact, memory: int) -> None:
+        from . import device_requests, plan_report
+
+        timed = not self.ways.system
+        served = device_requests.so_far()
+        self.lines.append(lambda: plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems, timed))
+        self.lines.append(lambda: plan_report.lines_of_devices(observed.devices, plan.devices, served))
+
+    def by_rules(self, path: str | Path) -> None:
+        """Raises _Refused."""
+        from . import advice_configuration, advice_memory
+
+        try:
+            content, size = advice_memory.content(advice_configuration.read(path))
+        except advice_configuration.ConfigurationError as error:
+            raise _Refused(str(error)) from error
+        self._follow_rules(*self.stack.enter_context(preload.shared_memory("dovetail-advice", content, size)), size)
+
+    def by_the_advisor(self) -> None:
+        from . import advisor
+
+        try:
+            memory, size, connection = self.stack.enter_context(advisor.connected(b"r"))
+        except advisor.NoAdvisor as error:
+            print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
+            return
+        advisor.watch(connection, memory)
+        self._follow_rules(memory, f"/proc/{os.getpid()}/fd/{memory}", size)
+
+    def _follow_rules(self, memory: int, path: str, size: int) -> None:
+        self.rules = memory
+        self.memories["DOVETAIL_PREFETCH_ADVICE"] = path
+        self.lines.append(lambda: _of_rules(memory, size))
+
+    def by_detection(self) -> None:
+        from . import detect
+
+        content = detect.content(self.window)
+        memory, path = self.stack.enter_context(preload.shared_memory("dovetail-detection", content, detect.SIZE))
+        self.detection = memory
+        self.memories["DOVETAIL_PREFETCH_DETECTION"] = path
+        self.lines.append(lambda: _of_detection(memory))
+        self.narrow.append(lambda now: detect.narrow(memory, now))
+        if not self.ways.system:  # which does not tell what is opened
+            series = _Series(memory, detect.OPENS_AT, self.window)
+            self.beside.append(beside.running(series.follow, _SECONDS_FOR_THE_LAST_FILE, series.has_begun))
+            self.lines.append(series.lines)
+            self.narrow.append(series.narrow)
+
+
+class _Series:
+    """Files of a series, which are read ahead once that is imported. `memory`, `at`: the log of opens. `window`: bytes."""
+
+    def __init__(self, memory: int, at: int, window: int) -> None:
+        self.has_begun = threading.Event()
+        self._place = (memory, at)
+        self._window = window
+        self._ahead: series_ahead.SeriesAhead | None = None
+
+    def follow(self, over: threading.Event) -> None:
+        from . import series_ahead
+
+        self._ahead = series_ahead.SeriesAhead(*self._place, self._window)
+        self._ahead.narrow(self._window)  # which may have changed meanwhile
+        self.has_begun.set()
+        if not over.is_set():
+            self._ahead.follow(over)
+
+    def narrow(self, window: int) -> None:
+        self._window = window
+        if self._ahead is not None:
+            self._ahead.narrow(window)
+
+    def lines(self) -> Iterator[str]:
+        if self._ahead is not None:
+            yield from self._ahead.lines()
+
+
+def run(words: list[str], ways: Ways, report: str | Path | None = None, trace: str | Path | None = None) -> int:
     """Runs the program. `report`: what was done is written there. `trace`: when it was; not with `system` or `advised`. Returns the program's status, negative for a signal; or 2 if nothing was
     started."""
     try:
         for kind, output in (("report", report), ("trace", trace)):
-            if output is not None and (output.is_dir() or not os.access(output.absolute().parent, os.W_OK)):
-                raise replay.BadSetting(f"{output}: a {kind} cannot be written there")
-        window = replay.window()
-        memories: dict[str, str] = {}
-        followed = system_observer.Memories()
-        together: list[contextlib.AbstractContextManager[None]] = []
-        lines: list[Iterator[str]] = []
-        narrow: list[Callable[[int], None]] = []
-        known: list[str] = []
+            if output is not None and (os.path.isdir(output) or not _can_be_written(output)):
+                raise _Refused(f"{output}: a {kind} cannot be written there")
         with contextlib.ExitStack() as stack:
+            prepared = _Run(ways, report is not None, stack)
             if ways.plan is not None:
-                observed = read(ways.plan)
-                plan = replay.compact(observed, window, timed=report is not None)
-                for problem in plan.problems:
-                    print(f"dovetail run: not read ahead: {problem}", file=sys.stderr)
-                size = len(plan.content)
-                planned, memory = stack.enter_context(preload.shared_memory("dovetail-plan", plan.content, size))
-                memories["DOVETAIL_PREFETCH_PLAN"] = memory
-                lines.append(_of_plan(plan, planned, timed=not ways.system))
-                served = device_requests.so_far() if report is not None else {}
-                lines.append(plan_report.lines_of_devices(observed.devices, plan.devices, served))
-                paths = _paths(plan)
-                followed = replace(followed, plan=planned if paths else None, paths=paths)
-                ahead = files_ahead.FilesAhead(plan, planned, window)
-                together.append(ahead.running())
-                narrow.append(ahead.narrow)
-                narrow.append(lambda now: replay.narrow(planned, now / window))
-                known = [file.path for file in plan.files]
-            rules = _rules(ways, stack)
-            if rules is not None:
-                memories["DOVETAIL_PREFETCH_ADVICE"] = rules.way
-                followed = replace(followed, rules=rules.memory)
-                lines.append(_of_rules(rules))
+                prepared.by_plan(ways.plan)
+            if ways.configuration is not None:
+                prepared.by_rules(ways.configuration)
+            elif ways.advised:
+                prepared.by_the_advisor()
             if ways.detection:
-                content = detect.content(window)
-                watched, memory = stack.enter_context(preload.shared_memory("dovetail-detection", content, detect.SIZE))
-                memories["DOVETAIL_PREFETCH_DETECTION"] = memory
-                followed = replace(followed, detection=watched)
-                lines.append(_of_detection(watched))
-                narrow.append(lambda now: detect.narrow(watched, now))
-                if not ways.system:  # which does not tell what is opened
-                    series = series_ahead.SeriesAhead(watched, detect.OPENS_AT, window)
-                    together.append(series.running())
-                    lines.append(series.lines())
-                    narrow.append(series.narrow)
+                prepared.by_detection()
             log = None
             if trace is not None:
-                log, memories["DOVETAIL_PREFETCH_LOG"] = stack.enter_context(observation.shared_log())
+                from . import observation
+
+                log, prepared.memories["DOVETAIL_PREFETCH_LOG"] = stack.enter_context(observation.shared_log())
             started = time.monotonic_ns()
-            unseen = None if ways.system else preload.why_unseen(preload.command(words)[0])
-            if unseen is not None:
-                print(
-                    f"dovetail run: the program runs without advice: {unseen}; --system sees such programs",
-                    file=sys.stderr,
-                )
-            described = prefetch_status.description(words, ways.plan, known, ways.system, ways.advised)
-            stack.enter_context(preload.shared_memory(prefetch_status.DESCRIPTION, described, len(described)))
-            beside = _together(*together, memory_watch.watched(replay.window, narrow))
-            if ways.system:
-                status, followed_by = _run_followed(words, followed, beside)
-            else:
-                status = preload.run(words, memories, beside)
-                followed_by = unseen or (
-                    "the program's reads are seen by a library that is loaded into it"
-                    if followed != system_observer.Memories()
-                    else _NOTHING_TO_FOLLOW
-                )
+            status, followed_by = _run(words, prepared)
             if trace is not None and log is not None:
                 _write_trace(log, started, trace)
             if report is not None:
-                _write([followed_by, *(line for part in lines for line in part)], report)
+                _write([followed_by, *(line for lines in prepared.lines for line in lines())], report)
             return status
-    except (PlanError, advice_configuration.ConfigurationError, replay.BadSetting, preload.Refused) as error:
+    except (_Refused, read_ahead_limits.BadSetting, preload.Refused) as error:
         print(f"dovetail run: {error}", file=sys.stderr)
         return _BAD_USAGE
+
+
+def _can_be_written(output: str | Path) -> bool:
+    return os.access(os.path.dirname(os.path.abspath(output)), os.W_OK)
+
+
+def _run(words: list[str], prepared: _Run) -> tuple[int, str]:
+    """Its status, and what sees its reads. Raises preload.Refused."""
+    ways = prepared.ways
+    unseen = None if ways.system else preload.why_unseen(preload.command(words)[0])
+    if unseen is not None:
+        print(f"dovetail run: the program runs without advice: {unseen}; --system sees such programs", file=sys.stderr)
+    described = Description(words, ways.plan, prepared.known, ways.system, ways.advised).packed()
+    prepared.stack.enter_context(preload.shared_memory(DESCRIPTION, described, len(described)))
+    watched = memory_watch.watched(read_ahead_limits.window, prepared.narrow)
+    together = _together(*prepared.beside, watched)
+    if ways.system:
+        return _run_followed(words, prepared, together)
+    status = preload.run(words, prepared.memories, together)
+    seen = "the program's reads are seen by a library that is loaded into it"
+    return status, unseen or (seen if prepared.is_followed else _NOTHING_TO_FOLLOW)
 
 
 @contextlib.contextmanager
@@ -137,15 +247,16 @@ def _together(*managers: contextlib.AbstractContextManager[None]) -> Iterator[No
         yield
 
 
-def _run_followed(
-    words: list[str], memories: system_observer.Memories, beside: contextlib.AbstractContextManager[None]
-) -> tuple[int, str]:
+def _run_followed(words: list[str], prepared: _Run, beside: contextlib.AbstractContextManager[None]) -> tuple[int, str]:
     """Runs the program, with advice from outside where that can be. Returns its status, and what sees its reads. Raises preload.Refused."""
+    from . import system_observer
+
     with contextlib.ExitStack() as stack:
         observer = None
         unseen = _NOTHING_TO_FOLLOW
         # With a plan none of whose files is to be read ahead there is nothing to follow.
-        if memories.paths or memories.rules is not None or memories.detection is not None:
+        if prepared.is_followed:
+            memories = system_observer.Memories(prepared.plan, prepared.paths, prepared.rules, prepared.detection)
             try:
                 observer = stack.enter_context(system_observer.started(memories))
             except system_observer.Unavailable as error:
@@ -174,52 +285,30 @@ def _paths(plan: replay.Compact) -> list[str]:
     return [file.path for file in files]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """Memory with rules: `way`: its path for programs of this user."""
+def _of_rules(memory: int, size: int) -> Iterator[str]:
+    from . import advice_memory, plan_report
 
-    memory: int
-    size: int
-    way: str
-
-
-def _rules(ways: Ways, stack: contextlib.ExitStack) -> _Rules | None:
-    if ways.configuration is not None:
-        content, size = advice_memory.content(advice_configuration.read(ways.configuration))
-        memory, way = stack.enter_context(preload.shared_memory("dovetail-advice", content, size))
-        return _Rules(memory, size, way)
-    if not ways.advised:
-        return None
-    try:
-        memory, size, connection = stack.enter_context(advisor.connected(b"r"))
-    except advisor.NoAdvisor as error:
-        print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
-        return None
-    advisor.watch(connection, memory)
-    return _Rules(memory, size, f"/proc/{os.getpid()}/fd/{memory}")
-
-
-def _of_rules(rules: _Rules) -> Iterator[str]:
-    yield from plan_report.lines_of_advice(advice_memory.advised(rules.memory, rules.size))
-
-
-def _of_plan(plan: replay.Compact, memory: int, timed: bool) -> Iterator[str]:
-    yield from plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems, timed)
+    yield from plan_report.lines_of_advice(advice_memory.advised(memory, size))
 
 
 def _of_detection(memory: int) -> Iterator[str]:
+    from . import detect, plan_report
+
     yield from plan_report.lines_of_detection(detect.detected(memory))
 
 
-def _write(lines: list[str], path: Path) -> None:
+def _write(lines: list[str], path: str | Path) -> None:
     """What goes wrong here is not the program's fault, whose status stays."""
     try:
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write("\n".join(lines) + "\n")
     except OSError as error:
         print(f"dovetail run: no report, {path}: {error.strerror}", file=sys.stderr)
 
 
-def _write_trace(log: int, started: int, path: Path) -> None:
+def _write_trace(log: int, started: int, path: str | Path) -> None:
+    from . import observation, prefetch_trace
+
     noted = observation.read(log)
     try:
         prefetch_trace.write(noted.slots, started, path)

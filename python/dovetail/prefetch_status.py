@@ -20,8 +20,8 @@ from typing import Any
 
 from . import advice_memory, advisor, detect, replay
 from .plan_report import WHY, Advised, Detected, lines_of_advice, lines_of_detection, table
+from .run_description import DESCRIPTION, unpacked
 
-DESCRIPTION = "dovetail-run"
 _PLAN, _DETECTION, _RULES = "dovetail-plan", "dovetail-detection", "dovetail-advice"
 _LINK = re.compile(r"/memfd:(dovetail-\w+) \(deleted\)")
 _LONGEST_DESCRIPTION = 1 << 26
@@ -57,14 +57,6 @@ class Run:
     not_begun: int
     detected: list[Detected] | None
     rules: list[Advised] | None
-
-
-def description(words: list[str], plan: Path | None, files: list[str], system: bool, advised: bool) -> bytes:
-    """What is known of a run that does not stand in its other memory. `files`: the paths of those that its plan's memory is about, in their order."""
-    seen_by = "the kernel's events" if system else "a library that is loaded into it"
-    known = {"program": words, "plan": plan and str(plan.absolute()), "files": files, "seen_by": seen_by}
-    # JSON has no bytes that are no text, which paths may have.
-    return json.dumps({**known, "system": system, "advised": advised}).encode()
 
 
 def status(as_json: bool) -> int:
@@ -139,14 +131,6 @@ def _opened(path: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _text(value: object) -> str:
-    """Raises ValueError if it is none that a path or a word could be."""
-    if not isinstance(value, str):
-        raise ValueError("it is no text")
-    os.fsencode(value)
-    return value
-
-
 def _shown(text: str) -> str:
     """Without what a terminal obeys. Bytes that are no text stay."""
     return "".join(
@@ -158,7 +142,7 @@ def _run(process: int, memories: dict[str, str]) -> Run:
     """Raises OSError if it ends meanwhile, and any other error if what is there is none of ours."""
     with _opened(memories[DESCRIPTION]) as memory:
         size = os.fstat(memory).st_size
-        known = json.loads(os.pread(memory, min(size, _LONGEST_DESCRIPTION), 0))
+        known = unpacked(os.pread(memory, min(size, _LONGEST_DESCRIPTION), 0))
     files: list[Following] | None = None
     detected: list[Detected] | None = None
     rules: list[Advised] | None = None
@@ -166,19 +150,17 @@ def _run(process: int, memories: dict[str, str]) -> Run:
     if _PLAN in memories:
         with _opened(memories[_PLAN]) as memory:
             states = replay.states(memory)
-        paths = [_text(path) for path in known["files"]]
-        begun = [(path, one) for path, one in zip(paths, states, strict=True) if one.is_begun or one.asked]
-        files = [_following(path, state, known["system"]) for path, state in begun]
+        begun = [(path, one) for path, one in zip(known.files, states, strict=True) if one.is_begun or one.asked]
+        files = [_following(path, state, known.system) for path, state in begun]
         not_begun = len(states) - len(begun)
     if _DETECTION in memories:
         with _opened(memories[_DETECTION]) as memory:
             detected = list(detect.detected(memory))
-    if _RULES in memories and not known["advised"]:
+    if _RULES in memories and not known.advised:
         with _opened(memories[_RULES]) as memory:
             rules = list(advice_memory.advised(memory, os.fstat(memory).st_size))
-    program = [_text(word) for word in known["program"]]
-    plan = None if known["plan"] is None else _text(known["plan"])
-    return Run(process, program, plan, _text(known["seen_by"]), files, not_begun, detected, rules)
+    seen_by = "the kernel's events" if known.system else "a library that is loaded into it"
+    return Run(process, known.words, known.plan, seen_by, files, not_begun, detected, rules)
 
 
 def _following(path: str, state: replay.State, system: bool) -> Following:

@@ -17,10 +17,10 @@ from .observation import Noted
 _KINDS = ((observation.READ, "reads", 1), (observation.ASKED, "asked for ahead", 1_000_001))
 
 
-def write(slots: bytes, started: int, path: Path) -> None:
+def write(slots: bytes, started: int, path: str | Path) -> None:
     """A process in the trace for each file, with a lane of what was read and one of what was asked for. `started`: when the program was, on the monotonic clock. Raises
     OSError."""
-    with path.open("w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ms", "traceEvents": [\n')
         for number, event in enumerate(_events(slots, started)):
             file.write(f"{',' if number else ''}{json.dumps(event)}\n")

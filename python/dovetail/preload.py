@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import re
 import resource
-import shutil
 import signal
 import stat
 import struct
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+    from pathlib import Path
+    from typing import Any, NoReturn
 
 LIBRARY = "libdovetail-prefetch.so"
 LIBRARIES = ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")
@@ -27,56 +26,79 @@ class Refused(Exception):
     """Nothing was started; the message says why."""
 
 
-def prefixes() -> Iterator[Path]:
+def _above(path: str, folders: int) -> str:
+    for _ in range(folders):
+        path = os.path.dirname(path)
+    return path
+
+
+# In the tree of a build this package is made of links to its sources, so that it lies in two places.
+_HERE = os.path.abspath(__file__)
+_TREE = _above(_HERE, 3)
+
+
+def prefixes() -> Iterator[str]:
     """Where the library may be installed: with this package, beside it, with the interpreter, or by `make install`."""
-    yield Path(__file__).resolve().parent
+    yield _above(os.path.realpath(__file__), 1)
+    from importlib.util import find_spec
+
     core = find_spec(f"{__package__}._core")
     if core is not None and core.origin is not None:
-        yield Path(core.origin).resolve().parents[2]
-    yield from map(Path, (sys.prefix, sys.base_prefix, "/usr/local", "/usr"))
+        yield _above(os.path.realpath(core.origin), 3)
+    yield from (sys.prefix, sys.base_prefix, "/usr/local", "/usr")
+
+
+def on_path(name: str) -> str | None:
+    """The program that a shell would run."""
+    places = (os.path.join(folder, name) for folder in os.get_exec_path())
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)
 
 
 def program(name: str) -> str | None:
     """An installed program of Dovetail: with this package, in the tree of a build, or on the path."""
-    # In the tree of a build this package is made of links to its sources.
     build = os.environ.get("DOVETAIL_BUILD_DIR")
-    folders = [Path(__file__).absolute().parents[2], *([Path(build)] if build else []), *prefixes()]
-    files = (folder / "bin" / name for folder in folders)
-    return next((str(file) for file in files if file.is_file()), None) or shutil.which(name)
+    for folder in (*([build] if build else []), *_tree_then_prefixes()):
+        if os.path.isfile(f"{folder}/bin/{name}"):
+            return f"{folder}/bin/{name}"
+    return on_path(name)
 
 
-def library(name: str = LIBRARY) -> Path:
+def library(name: str = LIBRARY) -> str:
     """A library that is loaded before programs. Raises Refused."""
-    # In the tree of a build this package is made of links to its sources.
-    for prefix in (Path(__file__).absolute().parents[2], *prefixes()):
+    for prefix in _tree_then_prefixes():
         for folder in LIBRARIES:
-            file = prefix / folder / name
-            if file.exists():
-                if any(character in str(file) for character in " :"):
+            file = f"{prefix}/{folder}/{name}"
+            if os.path.exists(file):
+                if any(character in file for character in " :"):
                     raise Refused(f"{file} cannot be preloaded, since its path has a space or a colon in it")
                 return file
-    raise Refused(f"{name} is not installed beside {Path(__file__).parent}")
+    raise Refused(f"{name} is not installed beside {_above(_HERE, 1)}")
+
+
+def _tree_then_prefixes() -> Iterator[str]:
+    yield _TREE
+    yield from prefixes()
 
 
 NOTHING_BESIDE: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 
 
-def interpreter_of(path: Path) -> str | None:
+def interpreter_of(path: str | Path) -> str | None:
     """What the first line of a script asks for (`#!`); None if there is no such line."""
-    with path.open("rb") as file:
+    with open(path, "rb") as file:
         line = file.readline(4096)
     return os.fsdecode(line[2:]).strip() if line.startswith(b"#!") else None
 
 
-def is_binary(path: Path) -> bool:
+def is_binary(path: str | Path) -> bool:
     """Whether this is a program that the system runs itself."""
-    with path.open("rb") as file:
+    with open(path, "rb") as file:
         return file.read(4) == _ELF
 
 
-def is_linked_statically(path: Path) -> bool:
+def is_linked_statically(path: str | Path) -> bool:
     """Whether a program loads no library at all, and so none before it. Of a program of 64 bits; False of others."""
-    with path.open("rb") as file:
+    with open(path, "rb") as file:
         header = file.read(64)
         if len(header) < 64 or header[:6] != _ELF + b"\x02\x01":
             return False
@@ -91,17 +113,16 @@ def is_linked_statically(path: Path) -> bool:
 
 def why_unseen(program: str) -> str | None:
     """Why nothing can be loaded before this program, in a sentence. None: its file gives no reason, or cannot be read."""
-    path = Path(program)
     consequence = "nothing can be loaded before it, and its reads are not seen"
     with contextlib.suppress(OSError):
-        if not path.is_file() or not is_binary(path):
+        status = os.stat(program)
+        if not stat.S_ISREG(status.st_mode) or not is_binary(program):
             return None
-        status = path.stat()
         of_another_user = status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()
         of_another_group = status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
         if of_another_user or of_another_group:
             return f"{program} runs with the rights of another user: {consequence}"
-        if is_linked_statically(path):
+        if is_linked_statically(program):
             return f"{program} is linked statically: {consequence}"
     return None
 
@@ -112,7 +133,7 @@ def preloaded(environment: MutableMapping[str, str]) -> list[str]:
 
 def find(program: str) -> str:
     """As a shell does: a name with a slash is a file, and nothing else. Raises Refused."""
-    found = program if "/" in program else shutil.which(program)
+    found = program if "/" in program else on_path(program)
     if not program or found is None or not os.path.exists(found):
         raise Refused(f"{program or 'the empty name'}: there is no such program")
     if os.path.isdir(found):
@@ -145,8 +166,9 @@ def shared_memory(name: str, content: bytes, size: int) -> Iterator[tuple[int, s
 
 
 def _filters() -> int:
-    found = re.search(r"^Seccomp_filters:\s*(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return int(found[1]) if found else 0
+    with open("/proc/self/status", "rb") as file:
+        found = [line.split()[1] for line in file if line.startswith(b"Seccomp_filters:")]
+    return int(found[0]) if found else 0
 
 
 def run(
@@ -180,21 +202,15 @@ def wait_for(
 ) -> int:
     """Runs a program with these variables, and waits for its end. Returns its status, negative for a signal. `first`: is called in the new process before it
     becomes the program. `beside`: is entered when the program has started, and left when it has ended. Raises Refused if the program cannot be started."""
-    child: subprocess.Popen[bytes] | None = None
+    started = ended = False
+    child = 0
     early: list[int] = []
 
     def pass_on(number: int, _: Any) -> None:
-        if child is None:
+        if not started:
             early.append(number)
-        else:
-            child.send_signal(number)
-
-    def begin() -> None:
-        # Until the program is there, a signal ends what waits to become it, as it would end the program.
-        for caught in before:
-            signal.signal(caught, signal.SIG_DFL)
-        assert first is not None
-        first()
+        elif not ended:
+            os.kill(child, number)
 
     # A terminal sends these two to the program as well. One that is ignored stays ignored in both.
     handlers: dict[int, Any] = {
@@ -210,18 +226,54 @@ def wait_for(
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        preparation = begin if first is not None else None
         try:
-            child = subprocess.Popen(command(words), env=environment, close_fds=False, preexec_fn=preparation)
+            child = _start(command(words), environment, first, before)
         except OSError as error:
             raise Refused(f"{words[0]}: {error.strerror}") from error
+        started = True
         for told in early:
-            child.send_signal(told)
+            os.kill(child, told)
         with beside:
-            return child.wait()
+            # Until it is waited for below, the number is nobody else's.
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+            ended = True
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     finally:
         for number, old in before.items():
             signal.signal(number, old)
+
+
+# What the interpreter ignores, and a program does not expect to be ignored.
+_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def _start(
+    words: list[str], environment: Mapping[str, str], first: Callable[[], None] | None, caught: Iterable[int]
+) -> int:
+    """Starts a program, and returns the number of its process. `caught`: signals that are handled here; until the program is there, one of them ends what waits to become it. Raises
+    OSError if it cannot be started."""
+    if first is None:
+        return os.posix_spawn(words[0], words, environment, setsigdef=_IGNORED)
+    ours, theirs = os.pipe()  # on which the errno comes, if the program cannot be started
+    child = os.fork()
+    if child == 0:
+        try:
+            for number in (*_IGNORED, *caught):
+                signal.signal(number, signal.SIG_DFL)
+            first()
+            os.execve(words[0], words, environment)
+        except OSError as error:
+            os.write(theirs, struct.pack("=i", error.errno or 0))
+        finally:
+            os._exit(127)
+    os.close(theirs)
+    told = os.read(ours, 4)
+    os.close(ours)
+    if told:
+        os.waitpid(child, 0)
+        (number,) = struct.unpack("=i", told)
+        raise OSError(number, os.strerror(number))
+    return child
 
 
 def _nothing(_: int, __: Any) -> None:

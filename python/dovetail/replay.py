@@ -6,17 +6,18 @@ The library that is loaded into the program parses no JSON: it gets the plan in 
 from __future__ import annotations
 
 import os
-import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 
-from .free_memory import free_memory
-from .free_memory import number as number_in
-from .plan import Extent, Plan, PlannedDevice, PlannedFile
-from .plan_report import Done
+from .read_ahead_limits import PAGE, SMALLEST_WINDOW, Device, device_of
+from .record import Record
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .plan import Extent, Plan, PlannedFile
+    from .plan_report import Done
 
 _MAGIC = 0x32304E414C505444
 # As in src/prefetch/plan.cpp.
@@ -31,66 +32,10 @@ _EXTENT = struct.Struct("<QQQ")
 _PROGRESS = struct.Struct("<IIiIQQQQQ")
 # The library gives a plan up for these reasons (plan.hpp) only after a read of the file: the read does not fit it, or the file is cached.
 _AFTER_A_READ = (1, 2)
-_WINDOW = 64 << 20
-_SMALLEST_WINDOW = 1 << 20
-_PAGE = 4096  # the unit of windows
-_READ_AHEAD = 128 << 10  # of a device that does not say
-# What is read in the time of a request, if it was not measured: by a disk whose head moves, and by others.
-_GAP_OF_HEADS = 1 << 20
-_GAP = 256 << 10
-_LARGEST_GAP = 16 << 20
 # Runs of pages for each step to elsewhere, and for each long time between two reads, of a file that is read in sequence.
 _RUNS_IN_SEQUENCE = 32
 # Seconds in which a device reads more than what the system reads ahead.
 _LONG = 0.01
-
-
-class BadSetting(Exception):
-    """A setting in the environment that makes no sense."""
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """`piece`: bytes that one advice can be about. `gap`: bytes that are read rather than left out. `read_ahead`: bytes that the system itself
-    reads ahead of a program. `of_a_request`: bytes that the device reads in the time of a request."""
-
-    piece: int
-    gap: int
-    read_ahead: int = _READ_AHEAD
-    of_a_request: int = _GAP
-
-
-def _setting(name: str, text: str | None, unit: int) -> int | None:
-    if text is None or text == "":
-        return None
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise BadSetting(f"{name}={text}: it must be a whole number")
-    return int(text) * unit
-
-
-def device_of(number: int, measured: PlannedDevice | None = None) -> Device:
-    """What the system says about the device with this number. `measured`: when the program was observed."""
-    name = f"{os.major(number)}:{os.minor(number)}"
-    # Of a partition the folder above has it.
-    block = Path(f"/sys/dev/block/{name}").resolve()
-    queue = next((folder / "queue" for folder in (block, block.parent) if (folder / "queue").is_dir()), block / "queue")
-    read_ahead = (
-        number_in(Path(f"/sys/class/bdi/{name}/read_ahead_kb")) or number_in(queue / "read_ahead_kb") or 0
-    ) << 10
-    # The kernel cuts advice at the greater of the two.
-    largest = max(read_ahead, (number_in(queue / "max_sectors_kb") or 0) << 10)
-    piece = largest // 4096 * 4096 or _READ_AHEAD
-    of_a_request = _GAP_OF_HEADS if number_in(queue / "rotational") == 1 else _GAP
-    if measured is not None:
-        of_a_request = int(max(_PAGE, min(measured.of_a_request, _LARGEST_GAP)))
-    gap = _setting("DOVETAIL_PREFETCH_GAP_KB", os.environ.get("DOVETAIL_PREFETCH_GAP_KB"), 1 << 10)
-    return Device(min(piece, 1 << 30), of_a_request if gap is None else min(gap, 1 << 30), read_ahead, of_a_request)
-
-
-def window() -> int:
-    """Bytes that are read ahead of the program at most, of all files together."""
-    wanted = _setting("DOVETAIL_PREFETCH_WINDOW_MB", os.environ.get("DOVETAIL_PREFETCH_WINDOW_MB"), 1 << 20)
-    return max(_SMALLEST_WINDOW, min(wanted if wanted is not None else _WINDOW, free_memory() // 4))
 
 
 def _fits(file: PlannedFile) -> tuple[int, str]:
@@ -122,7 +67,7 @@ def windows(files: list[PlannedFile], whole: int) -> list[int]:
         if ends:
             most = amounts[bisect_left(places, begun[number])]
             under_way -= needs[number]
-            shares[number] = max(_SMALLEST_WINDOW, whole * needs[number] // max(most, whole))
+            shares[number] = max(SMALLEST_WINDOW, whole * needs[number] // max(most, whole))
             continue
         begun[number] = place
         under_way += needs[number]
@@ -151,26 +96,57 @@ def is_left_to_the_system(file: PlannedFile, device: Device) -> bool:
     return file.bytes <= device.read_ahead or device.read_ahead >= 2 * device.of_a_request
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Record):
     """How far the program is in one file, as it stands in memory. `runs`: of pages in the plan, of which `next` is needed next and `issued` is the first that the system
     was not asked for. `come_to`: for each, whether the program has read of it. `ahead`: bytes of the plan that were asked for, and that the program has not come
     to. `is_timed`: reads are counted, and `waiting` is the nanoseconds of those that `waited`."""
 
-    runs: int
-    next: int
-    issued: int
-    come_to: bytes
-    ahead: int
-    asked: int
-    unforeseen: int
-    is_timed: bool
-    reads: int
-    waited: int
-    waiting: int
-    given_up: int
+    __slots__ = (
+        "ahead",
+        "asked",
+        "come_to",
+        "given_up",
+        "is_timed",
+        "issued",
+        "next",
+        "reads",
+        "runs",
+        "unforeseen",
+        "waited",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        runs: int,
+        next: int,
+        issued: int,
+        come_to: bytes,
+        ahead: int,
+        asked: int,
+        unforeseen: int,
+        is_timed: bool,
+        reads: int,
+        waited: int,
+        waiting: int,
+        given_up: int,
+    ) -> None:
+        self.runs = runs
+        self.next = next
+        self.issued = issued
+        self.come_to = come_to
+        self.ahead = ahead
+        self.asked = asked
+        self.unforeseen = unforeseen
+        self.is_timed = is_timed
+        self.reads = reads
+        self.waited = waited
+        self.waiting = waiting
+        self.given_up = given_up
 
     def done(self, path: str, observed: float | None) -> Done:
+        from .plan_report import Done
+
         return Done(
             path, self.asked, self.ahead, self.unforeseen, self.reads, self.waited, self.waiting / 1e9, observed, self.given_up
         )  # fmt: skip
@@ -197,17 +173,21 @@ def _read(memory: int, at: int, end: int) -> bytes:
     return content
 
 
-@dataclass(frozen=True, slots=True)
 class _Places:
     """Where the parts of a plan begin in its memory, in bytes."""
 
-    files: int
-    extents: int
-    is_timed: bool
-    extents_at: int
-    progress_at: int
-    come_to_at: int
-    end: int
+    __slots__ = ("come_to_at", "end", "extents", "extents_at", "files", "is_timed", "progress_at")
+
+    def __init__(
+        self, files: int, extents: int, is_timed: bool, extents_at: int, progress_at: int, come_to_at: int, end: int
+    ) -> None:
+        self.files = files
+        self.extents = extents
+        self.is_timed = is_timed
+        self.extents_at = extents_at
+        self.progress_at = progress_at
+        self.come_to_at = come_to_at
+        self.end = end
 
 
 def _places(header: bytes) -> _Places:
@@ -247,17 +227,27 @@ def _states(content: bytes) -> list[State]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
 class Compact:
     """The plan as the library has it; the files that it knows, in its order, and whether it follows each or only tells that the program has come to it; those that it does
     not know; and a sentence for each file that the plan does not fit any more. `devices`: their numbers now, and when the program was observed."""
 
-    content: bytes
-    files: list[PlannedFile]
-    followed: list[bool]
-    unknown: list[PlannedFile]
-    problems: list[str]
-    devices: list[tuple[int, int]]
+    __slots__ = ("content", "devices", "files", "followed", "problems", "unknown")
+
+    def __init__(
+        self,
+        content: bytes,
+        files: list[PlannedFile],
+        followed: list[bool],
+        unknown: list[PlannedFile],
+        problems: list[str],
+        devices: list[tuple[int, int]],
+    ) -> None:
+        self.content = content
+        self.files = files
+        self.followed = followed
+        self.unknown = unknown
+        self.problems = problems
+        self.devices = devices
 
     @property
     def in_sequence(self) -> list[PlannedFile]:
@@ -332,7 +322,7 @@ def compact(plan: Plan, ahead: int, timed: bool = False) -> Compact:
         seconds, nanoseconds = divmod(file.modified, 1_000_000_000)
         files.append(
             _FILE.pack(
-                number, inode, file.size, seconds, nanoseconds, first, count, device.piece, device.gap, room // _PAGE
+                number, inode, file.size, seconds, nanoseconds, first, count, device.piece, device.gap, room // PAGE
             )
         )
         before = 0

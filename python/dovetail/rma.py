@@ -41,7 +41,7 @@ from ._core import rma_write_notify as write_notify
 from .directions import UNORDERED
 from .errors import RmaError as Error
 from .future import Future
-from .task import task
+from .tasks import task
 
 __all__ = [
     "Error",

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from . import beside, mounts, open_log, opened_ahead, page_cache
+from . import mounts, open_log, opened_ahead, page_cache
 from .series import Account, Folder, Series, names_in
 
 # Names of one folder that are seen before the folder is listed.
@@ -40,7 +40,6 @@ _SAMPLE = 64
 _CACHED_IN_A_ROW = 32
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.005, 0.1
 # A file system that does not answer must not keep the command from its end.
-_SECONDS_FOR_THE_LAST_FILE = 0.1
 
 
 def _is_sample(series: Series, place: int) -> bool:
@@ -82,10 +81,6 @@ class SeriesAhead:
         """From now on. Any thread."""
         self._window = window
 
-    def running(self) -> contextlib.AbstractContextManager[None]:
-        """Meanwhile files are read ahead."""
-        return beside.running(self._follow, _SECONDS_FOR_THE_LAST_FILE)
-
     def lines(self) -> Iterator[str]:
         """For the report."""
         if self._files:
@@ -94,7 +89,8 @@ class SeriesAhead:
                 f"of which {self._used / 1e6:.1f} MB are of files that were opened then"
             )
 
-    def _follow(self, over: threading.Event) -> None:
+    def follow(self, over: threading.Event) -> None:
+        """Reads files ahead until it is over."""
         wait = _SHORTEST_WAIT
         looked = time.monotonic()
         is_over = False

@@ -75,7 +75,7 @@ class Advisor(Case):
     def status(self) -> list[str]:
         status, output, errors = self.dovetail("prefetch", "status")
         self.assertEqual((status, errors), (0, b""))
-        return output.decode().splitlines()
+        return output.decode(errors="surrogateescape").splitlines()  # of others, too
 
     @contextlib.contextmanager
     def program(self, *words: object):

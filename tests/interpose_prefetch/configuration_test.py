@@ -5,6 +5,7 @@ import json
 import os
 import random
 import struct
+import sys
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -15,6 +16,7 @@ from support import Case
 # Behind what knows the path to it.
 from dovetail import advice_configuration
 from dovetail.advice_configuration import FAR, Advice, ConfigurationError, Region, Rule, packed, parse, read
+from dovetail.schema_check import _KEYWORDS, is_allowed
 
 SCHEMA = json.loads(Path(advice_configuration.__file__).with_name("advice_configuration.schema.json").read_text())
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
@@ -282,6 +284,33 @@ class Configuration(Case):
                 self.assertFalse(validator.is_valid(json.loads(text, parse_int=lambda digits: int(digits[:40]))))
         self.assertTrue(validator.is_valid(json.loads(LISTING)))
         self.assertTrue(validator.is_valid(RICH))
+
+    def test_what_nothing_is_wrong_in_is_found_without_jsonschema(self):
+        words = ["-c", "import sys; from dovetail.advice_configuration import read; read('advice.json'); print('jsonschema' in sys.modules)"]  # fmt: skip
+        for document in (json.loads(LISTING), RICH):
+            self.configuration(document)
+            self.assertEqual(self.run_as_it_is(sys.executable, *words), (0, b"False\n", b""))
+
+    def test_schemas_are_checked_as_by_jsonschema(self):
+        """Each keyword with values of each type, and more of numbers."""
+        from jsonschema import Draft202012Validator
+
+        values = [None, True, 0, 1, 2.0, 2.5, 8, 1e300, "", "ab", "/a", "/a\0", [], [1], ["a", "b", "c"], {}, {"a": 1}, {"b": "x"}, {"a": 1, "b": 2}]  # fmt: skip
+        schemas = [
+            *({"type": name} for name in ("array", "boolean", "integer", "object", "string", ["string", "array"])),
+            {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"exclusiveMaximum": 2}, {"maximum": 2}, {"minimum": 2},
+            {"multipleOf": 2}, {"maxItems": 1}, {"minItems": 1}, {"maxLength": 1}, {"pattern": "^/[^\0]*$"}, {"required": ["a", "b"]},
+            {"items": {"type": "string"}}, {"properties": {"a": {"type": "string"}}, "additionalProperties": False},
+            {"if": {"type": "array"}, "then": {"minItems": 1}, "else": {"type": "object"}},
+            {"$ref": "#/$defs/one", "$defs": {"one": {"type": "string"}}},
+        ]  # fmt: skip
+        known = {keyword for schema in schemas for keyword in schema} | {"$defs"}
+        self.assertLessEqual(set(_KEYWORDS), known)
+        for schema in schemas:
+            validator = Draft202012Validator(schema)
+            for value in values:
+                with self.subTest(schema=schema, value=value):
+                    self.assertEqual(is_allowed(value, schema), validator.is_valid(value))
 
     def test_limits_of_rules_and_regions(self):
         def written(paths: int, programs: int, regions: int) -> dict[str, object]:

@@ -331,7 +331,7 @@ class Mounts(Case):
         table.write_bytes(
             b"".join(b"36 35 98:%d / %s rw - ext4 /dev/x rw\n" % (i, name) for i, name in enumerate(names))
         )
-        with mock.patch.object(mounts, "Path", lambda _: Path(table)):
+        with mock.patch.object(mounts, "_TABLE", table):
             found = list(mounts.devices())
         self.assertEqual(found, [(os.makedev(98, number), True) for number in range(3)])
 

@@ -43,11 +43,11 @@ class Free(unittest.TestCase):
         self.assertEqual(free_memory.free_in_group(2, self.group(2, 100, 70, "no counts at all")), 30)
 
     def test_all_groups_up_to_the_root_count(self):
-        root = self.folder
+        root = str(self.folder)
         found = list(free_memory.groups("5:cpu:/x\n4:memory:/a/b\n0::/c\n", root))
         self.assertEqual(
             found,
-            [(1, root / "memory/a/b"), (1, root / "memory/a"), (1, root / "memory"), (2, root / "c"), (2, root)],
+            [(1, root + "/memory/a/b"), (1, root + "/memory/a"), (1, root + "/memory"), (2, root + "/c"), (2, root)],
         )
 
     def test_this_machine_has_some(self):

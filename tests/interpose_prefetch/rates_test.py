@@ -17,6 +17,7 @@ from support import (
     PlannedFile,
     device_rates,
     device_requests,
+    read_ahead_limits,
     read_plan,
     replay,
     write_plan,
@@ -137,17 +138,17 @@ class Used(Case):
 
     def test_smaller_gaps_than_what_is_read_in_the_time_of_a_request_are_read(self):
         measured = PlannedDevice(500, 200e6)
-        self.assertEqual(replay.device_of(self.status.st_dev, measured).gap, 400_000)
-        self.assertEqual(replay.device_of(self.status.st_dev, measured).of_a_request, 400_000)
+        self.assertEqual(read_ahead_limits.device_of(self.status.st_dev, measured).gap, 400_000)
+        self.assertEqual(read_ahead_limits.device_of(self.status.st_dev, measured).of_a_request, 400_000)
         with mock.patch.dict("os.environ", DOVETAIL_PREFETCH_GAP_KB="7"):
-            self.assertEqual(replay.device_of(self.status.st_dev, measured).gap, 7168)
-        with mock.patch.object(replay, "device_of", wraps=replay.device_of) as looked_up:
+            self.assertEqual(read_ahead_limits.device_of(self.status.st_dev, measured).gap, 7168)
+        with mock.patch.object(replay, "device_of", wraps=read_ahead_limits.device_of) as looked_up:
             replay.compact(read_plan(self.plan_file), MIB)
         looked_up.assert_called_once_with(self.status.st_dev, PlannedDevice(500, 200e6, 7, 9_000_000))
 
     def test_nonsense_is_bounded(self):
-        self.assertEqual(replay.device_of(self.status.st_dev, PlannedDevice(1e15, 1e-9)).gap, 4096)
-        self.assertEqual(replay.device_of(self.status.st_dev, PlannedDevice(1e-9, 1e15)).gap, 16 * MIB)
+        self.assertEqual(read_ahead_limits.device_of(self.status.st_dev, PlannedDevice(1e15, 1e-9)).gap, 4096)
+        self.assertEqual(read_ahead_limits.device_of(self.status.st_dev, PlannedDevice(1e-9, 1e15)).gap, 16 * MIB)
 
     def test_what_it_will_bring_is_said(self):
         status, output, errors = self.dovetail("plan", "show", self.plan_file)

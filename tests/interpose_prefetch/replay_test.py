@@ -10,7 +10,7 @@ import sys
 import unittest
 from unittest import mock
 
-from support import CACHED, PAGE, Case, Extent, PlannedFile, memory_watch, need, replay
+from support import CACHED, PAGE, Case, Extent, PlannedFile, memory_watch, need, read_ahead_limits, replay
 
 READER = (
     CACHED
@@ -292,7 +292,7 @@ class InSequence(Reading):
             for extent in file["extents"]:
                 extent["think"] = 0
         self.plan_file.write_text(json.dumps(plan))
-        device = replay.Device(max(read_ahead, 1 << 17), gap, read_ahead, of_a_request=gap)
+        device = read_ahead_limits.Device(max(read_ahead, 1 << 17), gap, read_ahead, of_a_request=gap)
         with mock.patch.object(replay, "device_of", return_value=device):
             return self.advice(way if read_ahead > gap and way == "sequence" else "wait_then_all")
 
@@ -314,14 +314,16 @@ class InSequence(Reading):
         return PlannedFile("file", 1, 1, len(extents) * PAGE, 1, extents)
 
     def test_pauses_give_the_device_time_but_not_those_before_the_first_read(self):
-        device = replay.Device(1 << 20, 0, 1 << 20, of_a_request=1 << 18)
+        device = read_ahead_limits.Device(1 << 20, 0, 1 << 20, of_a_request=1 << 18)
         self.assertTrue(replay.is_left_to_the_system(self.planned(5, *[0] * 63), device))
         self.assertTrue(replay.is_left_to_the_system(self.planned(0, 1, 1, *[0] * 61), device), "two in 64")
         self.assertFalse(replay.is_left_to_the_system(self.planned(0, 1, 1, 1, *[0] * 60), device), "three in 64")
 
     def test_no_gaps_say_nothing_about_the_device(self):
         many = self.planned(*[0] * 64)
-        self.assertFalse(replay.is_left_to_the_system(many, replay.Device(1 << 20, 0, 0, of_a_request=1 << 18)))
+        self.assertFalse(
+            replay.is_left_to_the_system(many, read_ahead_limits.Device(1 << 20, 0, 0, of_a_request=1 << 18))
+        )
 
     def test_but_not_to_one_that_reads_little(self):
         self.assertIn("WILLNEED", self.given("sequence", read_ahead=128 << 10, gap=1 << 20))
@@ -330,8 +332,8 @@ class InSequence(Reading):
         self.assertIn("WILLNEED", self.given("all", read_ahead=2 << 20, gap=1 << 20))
 
     def test_which_files_are(self):
-        device = replay.Device(piece=1 << 20, gap=1 << 20, read_ahead=2 << 20)
-        slow = replay.Device(piece=1 << 20, gap=1 << 20, read_ahead=128 << 10)
+        device = read_ahead_limits.Device(piece=1 << 20, gap=1 << 20, read_ahead=2 << 20)
+        slow = read_ahead_limits.Device(piece=1 << 20, gap=1 << 20, read_ahead=128 << 10)
         run = 1 << 20
 
         def left(offsets, device=device, think=0.0, length=run):

@@ -302,7 +302,7 @@ class Looks(Case):
         """The report behind a last look."""
         self.over.set()
         with mock.patch.object(series_ahead, "_MOST_OPENS_A_SECOND", 1e9):
-            self.ahead._follow(self.over)
+            self.ahead.follow(self.over)
         return "".join(self.ahead.lines())
 
     def test_those_of_one_look_are_all_seen(self):

@@ -12,7 +12,7 @@ import unittest
 import unittest.mock
 
 from followed import unavailable
-from support import BUILD, Case, prefetch_status, preload, read_plan, replay
+from support import BUILD, Case, Description, prefetch_status, preload, read_plan, replay
 
 STEP = 256 << 10
 # Reads so many pieces, says so, and goes on after a line.
@@ -164,9 +164,9 @@ class Status(Case):
         """Another program may have memory of these names, of any content."""
         self.observed()
         plan = os.urandom(64)
-        described = prefetch_status.description(["none"], None, [], False, False)
-        deep = b"[" * 100_000
-        for description in (b"", b"{", b"[1]", deep, described, described.replace(b"[]", b"7")):
+        described = Description(["none"], None, [], False, False).packed()
+        wrong = (described.replace(b"1", number) for number in (b"2", b"-1", b"x", "²".encode(), b"9" * 5000, b""))
+        for description in (b"", b"\0", b"\0" * 4, b"\xff" * 100_000, described, *wrong):
             with preload.shared_memory(prefetch_status.DESCRIPTION, description, len(description)):
                 for content in (plan, b"", (0x32304E414C505444).to_bytes(8, "little") + plan[:60]):
                     with preload.shared_memory("dovetail-plan", content, len(content)):
@@ -183,9 +183,9 @@ class Status(Case):
             self.assertIn(str(self.path), [one.path for one in before])
 
     def test_what_is_hostile_does_not_hide_the_others(self):
-        """Short tables, a plan of terabytes, files that each claim all extents, words that are no text."""
+        """Short tables, a plan of terabytes, files that each claim all extents, words that are not there."""
         self.observed()
-        described = prefetch_status.description(["none"], None, ["x"], False, False)
+        described = Description(["none"], None, ["x"], False, False).packed()
         header = struct.Struct("<QQQQQQ16x")
         magic = 0x32304E414C505444
         huge = header.pack(magic, 0, 1 << 20, 1 << 40, 1, 0)
@@ -198,7 +198,7 @@ class Status(Case):
                 self.assertNotIn(child, [run.process for run in prefetch_status._runs()])
             hostile = [
                 self._with_memories(stack, wrong, "dovetail-other", b"", 0)
-                for wrong in (described.replace(b'"none"', b"7"), described.replace(b"none", b"\\ud800"))
+                for wrong in (described.replace(b"1", b"3"), described.replace(b"1", b"0"))
             ]
             status, output, errors = self.dovetail("prefetch", "status")
             self.assertEqual((status, errors), (0, b""))
@@ -223,7 +223,7 @@ class Status(Case):
     def test_memory_that_is_another_users_is_left_out(self):
         if os.getuid() != 0:
             self.skipTest("only root can give memory away")
-        described = prefetch_status.description(["none"], None, [], False, False)
+        described = Description(["none"], None, [], False, False).packed()
         with preload.shared_memory(prefetch_status.DESCRIPTION, described, len(described)) as (memory, _):
             self.assertIn(os.getpid(), [run.process for run in prefetch_status._runs()])
             os.fchown(memory, 65534, 65534)

@@ -37,6 +37,7 @@ try:
         prefetch_status,
         prefetch_trace,
         preload,
+        read_ahead_limits,
         replay,
         series,
         series_ahead,
@@ -46,12 +47,13 @@ try:
     from dovetail.plan import read as read_plan
     from dovetail.plan import write as write_plan
     from dovetail.prefetch_run import Ways
+    from dovetail.run_description import Description
 except ImportError as error:
     print(f"the Python package is not built: {error}")
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "device_requests", "free_memory", "hangs", "memory_watch", "mounts", "need", "observation", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "prefetch_status", "prefetch_trace", "preload", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
+    "BUILD", "CACHED", "PAGE", "Case", "Description", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "device_requests", "free_memory", "hangs", "memory_watch", "mounts", "need", "observation", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "prefetch_status", "prefetch_trace", "preload", "read_ahead_limits", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`

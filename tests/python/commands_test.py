@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DOVETAIL_BUILD_DIR", SOURCE / "build" / "release"))
 TOOLS = ("dovetail-advisord", "dovetail-doctor", "dovetail-observer", "dovetail-staging", "dovetail-tiom")
 # What the program of the package does, under the name that it has where it is installed.
-COMMAND = "import sys; sys.argv[0] = 'dovetail'; from dovetail.cli import app; app(prog_name='dovetail')"
+COMMAND = "import sys; sys.argv[0] = 'dovetail'; from dovetail.cli import main; main()"
 
 
 def version() -> str:

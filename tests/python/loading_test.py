@@ -134,6 +134,7 @@ interpreters.run_string(number, '''
 for attempt in range(2):
     try:
         import dovetail
+        dovetail.task
         print("imported")
     except ImportError as error:
         print(error)

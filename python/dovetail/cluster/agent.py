@@ -18,7 +18,7 @@ from .. import _core, elsewhere, process_worker
 from ..directions import UNORDERED
 from ..future import Future
 from ..runtime import Runtime
-from ..task import Task
+from ..tasks import Task
 from . import devices, message
 from .devices import Claim, asks_ledger
 from .message import Fate

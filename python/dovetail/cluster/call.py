@@ -16,7 +16,7 @@ from . import message
 from .devices import asks_ledger
 
 if TYPE_CHECKING:
-    from ..task import Task
+    from ..tasks import Task
 
 _WRITTEN = (Direction.OUT, Direction.INOUT, Direction.COMMUTATIVE)
 _FILES = (Direction.FILE_IN, Direction.FILE_OUT, Direction.FILE_INOUT, Direction.FILE_COMMUTATIVE)

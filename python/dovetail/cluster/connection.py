@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core, elsewhere, runtime
 
 if TYPE_CHECKING:
-    from ..task import Task
+    from ..tasks import Task
     from .dispatcher import Dispatcher
 
 _lock = threading.RLock()

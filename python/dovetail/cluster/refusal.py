@@ -10,7 +10,7 @@ from .. import _core
 from ..stream import Stream
 
 if TYPE_CHECKING:
-    from ..task import Task
+    from ..tasks import Task
 
 # Each is memory or a descriptor of the program's own process.
 _OF_THE_PROCESS = frozenset(

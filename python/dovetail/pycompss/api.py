@@ -13,7 +13,7 @@ from .. import _core, runtime
 from ..directions import FILE_IN, FILE_INOUT, INOUT
 from ..errors import TaskFailed
 from ..future import Future
-from ..task import Task
+from ..tasks import Task
 from . import items
 from .tracking import Group, go_on, in_task, tracker, warn
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import TaskFailed
-from ..task import Task
+from ..tasks import Task
 from ..updating import update
 from . import items
 from .command import CommandFailed

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import TaskFailed
-from ..task import Task
+from ..tasks import Task
 from .command import Call
 from .constraint import decorated
 from .options import taken

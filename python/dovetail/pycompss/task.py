@@ -14,7 +14,7 @@ from .. import runtime
 from ..directions import Direction
 from ..future import Future
 from ..imported import imported
-from ..task import Task
+from ..tasks import Task
 from . import compiled, items
 from .body import COUNT, GROUPS, PRODUCERS, UNITS, Body, Lost, Policy
 from .command import Call, Program

@@ -13,7 +13,7 @@ from .. import _core
 from ..directions import FILE_OUT, OUT
 from ..errors import TaskFailed
 from ..future import Future
-from ..task import Task
+from ..tasks import Task
 
 __all__ = ["COMPSsException"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .future import Future
 from .gathering import as_completed
-from .task import adds_to_group
+from .tasks import adds_to_group
 
 
 class Group:
