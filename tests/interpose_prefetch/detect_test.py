@@ -5,7 +5,6 @@ import random
 import re
 import sys
 import unittest
-from pathlib import Path
 from unittest import mock
 
 from support import BUILD, CACHED, Case, detect, mounts, need, preload
