@@ -17,11 +17,14 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "dovetail/detail/mpi_operations.hpp"
 #include "dovetail/mpi_collectives.hpp"
 #include "dovetail/mpi_error.hpp"
+#include "dovetail/mpi_large_counts.hpp"
 
 namespace dovetail::mpi {
 
@@ -52,16 +55,31 @@ inline int waitany(std::span<MPI_Request> requests, MPI_Status* status = MPI_STA
   const int count = static_cast<int>(requests.size());
   detail::RecordedRequests recorded(count, requests.data());
   MPI_Status* const into = recorded.status_or_own(status);
+  detail::Description waits = detail::Description::of("MPI_Waitany");
+  waits.awaited = {requests.data(), static_cast<std::uint32_t>(count)};
+  const std::vector<MPI_Request> before(requests.begin(), requests.end());
+  int failure = MPI_SUCCESS;
+  detail::Description failed = waits;
   detail::wait_attempt(
-      detail::Description::of("MPI_Waitany"),
+      waits,
       [&](int* flag) {
         const int code = MPI_Testany(count, requests.data(), &place, flag, into);
         if (recorded && code == MPI_SUCCESS && *flag != 0) {
           recorded.note_end(place, *into);
         }
+        if (code != MPI_SUCCESS && place >= 0 && place < count) {
+          failure = code;
+          failed = dovetail::detail::mpi::describe_request(&before[static_cast<std::size_t>(place)],
+                                                           sizeof before.front(), waits.call);
+          *flag = 1;
+          return MPI_SUCCESS;
+        }
         return code;
       },
       [&] { return MPI_Waitany(count, requests.data(), &place, status); });
+  if (failure != MPI_SUCCESS) {
+    dovetail::detail::mpi::fail(detail::abi, failed, failure);
+  }
   return place;
 }
 /// @}
@@ -73,7 +91,7 @@ inline int waitany(std::span<MPI_Request> requests, MPI_Status* status = MPI_STA
 /// Starts a persistent request and binds its end to the current task. Does not suspend.
 inline void start(MPI_Request request, MPI_Status* status = MPI_STATUS_IGNORE) {
   detail::bind(
-      detail::Description::of("MPI_Start"),
+      dovetail::detail::mpi::describe_request(&request, sizeof request, "MPI_Start"),
       [request](MPI_Request* started) {
         *started = request;
         return MPI_Start(started);
@@ -116,34 +134,18 @@ inline void recv(void* data, int count, MPI_Datatype type, int rank, int tag, MP
 inline void sendrecv(const void* sent, int sent_count, MPI_Datatype sent_type, int destination, int sent_tag,
                      void* received, int received_count, MPI_Datatype received_type, int source, int received_tag,
                      MPI_Comm communicator, MPI_Status* status = MPI_STATUS_IGNORE) {
-  const auto receive = [&](MPI_Request* request) {
-    return MPI_Irecv(received, received_count, received_type, source, received_tag, communicator, request);
-  };
-  const auto send = [&](MPI_Request* request) {
-    return MPI_Isend(sent, sent_count, sent_type, destination, sent_tag, communicator, request);
-  };
-  detail::Exchange exchange(receive, send);
-  detail::Description receiving =
-      detail::between("MPI_Sendrecv", source, received_tag, destination, sent_tag, communicator);
-  receiving.found = &exchange.found();
-  bool has_blocked = false;
-  detail::wait_attempt(
-      receiving, [&](int* flag) { return exchange(flag); },
+  detail::send_and_receive(
+      [&](MPI_Request* request) {
+        return MPI_Irecv(received, received_count, received_type, source, received_tag, communicator, request);
+      },
+      [&](MPI_Request* request) {
+        return MPI_Isend(sent, sent_count, sent_type, destination, sent_tag, communicator, request);
+      },
       [&] {
-        has_blocked = true;
         return MPI_Sendrecv(sent, sent_count, sent_type, destination, sent_tag, received, received_count, received_type,
                             source, received_tag, communicator, status);
-      });
-  if (exchange.code_of_receiving() != MPI_SUCCESS) {
-    dovetail::detail::mpi::fail(detail::abi, receiving, exchange.code_of_receiving());
-  }
-  if (exchange.code_of_sending() != MPI_SUCCESS) {
-    dovetail::detail::mpi::fail(detail::abi, detail::to("MPI_Sendrecv", destination, sent_tag, communicator),
-                                exchange.code_of_sending());
-  }
-  if (!has_blocked && detail::or_null(status) != nullptr) {
-    *status = exchange.status();
-  }
+      },
+      detail::between("MPI_Sendrecv", source, received_tag, destination, sent_tag, communicator), communicator, status);
 }
 /// Until a message is there, which is not received.
 inline void probe(int rank, int tag, MPI_Comm communicator, MPI_Status* status = MPI_STATUS_IGNORE) {

@@ -1,7 +1,7 @@
 /// @file
 /// Collectives as parts of tasks. Included by <dovetail/mpi.hpp>, whose rules hold here.
 ///
-/// Each has the parameters of MPI's function of that name, with counts of `int`. All ranks of a communicator begin its collectives in the same
+/// Each has the parameters of MPI's function of that name, with counts of `int`, or with an `mpi.h` of MPI 4 wider ones. All ranks of a communicator begin its collectives in the same
 /// order, and all in these forms. MPI does not match them with its blocking ones. Buffers, and arrays of counts, displacements and types, live
 /// until the operation has ended.
 #pragma once
@@ -14,10 +14,17 @@ namespace dovetail::mpi {
 /// Without an `i` in front they suspend the current task until they have ended (outside of a task they block), and throw `Error`. With an
 /// `i` they are bound to the current task and never suspend; a failure fails the task with `Error`. @throws std::logic_error outside of a task.
 /// @{
+inline constexpr detail::Collective<&MPI_Ibarrier, true> barrier{"MPI_Barrier"};
+inline constexpr detail::Collective<&MPI_Ibarrier, false> ibarrier{"MPI_Ibarrier"};
+#if MPI_VERSION >= 4
+#define DOVETAIL_MPI_COLLECTIVE(function, call, started)                                                        \
+  inline constexpr detail::CollectiveOfEither<&MPI_##started, &MPI_##started##_c, true> function{"MPI_" #call}; \
+  inline constexpr detail::CollectiveOfEither<&MPI_##started, &MPI_##started##_c, false> i##function{"MPI_" #started};
+#else
 #define DOVETAIL_MPI_COLLECTIVE(function, call, started)                            \
   inline constexpr detail::Collective<&MPI_##started, true> function{"MPI_" #call}; \
   inline constexpr detail::Collective<&MPI_##started, false> i##function{"MPI_" #started};
-DOVETAIL_MPI_COLLECTIVE(barrier, Barrier, Ibarrier)
+#endif
 DOVETAIL_MPI_COLLECTIVE(bcast, Bcast, Ibcast)
 DOVETAIL_MPI_COLLECTIVE(gather, Gather, Igather)
 DOVETAIL_MPI_COLLECTIVE(gatherv, Gatherv, Igatherv)

@@ -89,6 +89,14 @@ void at_offsets(const Ranks& ranks, const std::string& path) {
       check(code == MPI_SUCCESS && count_of(status) == numbers, "MPI_File_write_at_all");
       MPI_File_sync(file.get());
     });
+    for (const int atomicity : {1, 0}) {
+      beside_another_task(ranks, [&] {
+        int present = -1;
+        check(MPI_File_set_atomicity(file.get(), atomicity) == MPI_SUCCESS, "MPI_File_set_atomicity");
+        check(MPI_File_get_atomicity(file.get(), &present) == MPI_SUCCESS && present == atomicity,
+              "what MPI_File_set_atomicity has set");
+      });
+    }
     beside_another_task(ranks, [&] {
       std::vector<int> back(numbers);
       MPI_File_read_at_all(file.get(), next_of(ranks) * part_size, back.data(), numbers, MPI_INT, &status);
@@ -122,6 +130,10 @@ void with_a_shared_pointer(const Ranks& ranks, const std::string& path) {
     const std::vector<int> part = part_of(ranks.rank, 3);
     beside_another_task(ranks,
                         [&] { MPI_File_write_ordered(file.get(), part.data(), numbers, MPI_INT, MPI_STATUS_IGNORE); });
+    MPI_Offset position = -1;
+    Runtime runtime(Options{.workers = 1});
+    runtime.spawn([&] { MPI_File_get_position_shared(file.get(), &position); }).get();
+    check(position == ranks.size * part_size, "MPI_File_get_position_shared");
   }
   check(contents_of(path, static_cast<std::size_t>(ranks.size) * numbers) == all_parts(ranks, 3),
         "MPI_File_write_ordered");

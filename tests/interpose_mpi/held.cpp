@@ -1,6 +1,7 @@
 // Calls of MPI that have no form with a request, in tasks: one worker, which runs other tasks while another thread is held.
 #include <array>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "dovetail/dovetail.hpp"
@@ -188,6 +189,50 @@ void errors(const Ranks& /*ranks*/) {
   runtime.spawn({.io = true}, fails).get();
 }
 
+// Windows have MPI's default handler, which ends the program, whatever their communicator has.
+void errors_of_windows(const Ranks& ranks) {
+  int* memory = nullptr;
+  MPI_Win window = window_of_one(&memory);
+  const auto check_rank = [](int code, const char* call) {
+    int its_class = MPI_SUCCESS;
+    MPI_Error_class(code, &its_class);
+    check(its_class == MPI_ERR_RANK, std::string(call) + " takes a rank that is not there");
+  };
+  Runtime runtime(Options{.workers = 1});
+  runtime
+      .spawn([&] {
+        const int put = 1;
+        check_rank(MPI_Win_lock(MPI_LOCK_SHARED, ranks.size + 3, 0, window), "MPI_Win_lock");
+        MPI_Win_lock(MPI_LOCK_SHARED, next_of(ranks), 0, window);
+        check_rank(MPI_Put(&put, 1, MPI_INT, ranks.size + 3, 0, 1, MPI_INT, window), "MPI_Put");
+        MPI_Win_unlock(next_of(ranks), window);
+      })
+      .get();
+  MPI_Win_free(&window);
+}
+
+// What tasks wait for besides: another task runs meanwhile.
+void buffers(const Ranks& ranks) {
+  // Too large for MPI to keep: the buffer is free when the other rank has begun to receive.
+  constexpr int numbers = 500'000;
+  const std::vector<int> sent(numbers, ranks.rank);
+  std::vector<int> received(numbers, -1);
+  std::vector<char> room(numbers * sizeof(int) + MPI_BSEND_OVERHEAD);
+  Runtime runtime(Options{.workers = 1});
+  MPI_Buffer_attach(room.data(), static_cast<int>(room.size()));
+  runtime.spawn([&] {
+    MPI_Bsend(sent.data(), numbers, MPI_INT, next_of(ranks), 8, MPI_COMM_WORLD);
+    void* given = nullptr;
+    int size = 0;
+    MPI_Buffer_detach(static_cast<void*>(&given), &size);
+    check(given == room.data() && size == static_cast<int>(room.size()), "MPI_Buffer_detach");
+  });
+  runtime.spawn(
+      [&] { MPI_Recv(received.data(), numbers, MPI_INT, previous_of(ranks), 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE); });
+  runtime.wait();
+  check(received == std::vector<int>(numbers, previous_of(ranks)), "a message that was kept in a buffer");
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -199,5 +244,7 @@ int main(int count, char** arguments) {
   more_calls_than_threads(ranks, compared);
   replaced_in_place(ranks);
   errors(ranks);
+  errors_of_windows(ranks);
+  buffers(ranks);
   return 0;
 }

@@ -143,6 +143,26 @@ bool a_large_message(const Ranks& ranks) {
   return true;
 }
 
+#if MPI_VERSION >= 4
+// The same by a number that is no `int`.
+void a_large_count(const Ranks& ranks) {
+  constexpr std::size_t bytes = (std::size_t{1} << 31) + 5;
+  const std::unique_ptr<unsigned char, void (*)(void*)> data(static_cast<unsigned char*>(std::calloc(bytes, 1)),
+                                                             &std::free);
+  Runtime runtime(Options{.workers = 1});
+  if (ranks.rank == 0) {
+    data.get()[bytes - 1] = 7;
+    runtime.spawn([&] { mpi::isend(data.get(), bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD); }).get();
+  } else {
+    MPI_Status status;
+    runtime.spawn([&] { mpi::recv(data.get(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &status); }).get();
+    MPI_Count count = 0;
+    MPI_Get_count_c(&status, MPI_BYTE, &count);
+    check(count == static_cast<MPI_Count>(bytes) && data.get()[bytes - 1] == 7, "a message with a large count");
+  }
+}
+#endif
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -150,5 +170,11 @@ int main(int count, char** arguments) {
   from_any_rank(ranks);
   freed_while_used(ranks);
   a_hundred_thousand_requests(ranks);
-  return a_large_message(ranks) ? 0 : 77;
+  if (!a_large_message(ranks)) {
+    return 77;
+  }
+#if MPI_VERSION >= 4
+  a_large_count(ranks);
+#endif
+  return 0;
 }

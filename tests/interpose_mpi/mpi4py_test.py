@@ -78,6 +78,31 @@ for turn in range(20):
     assert dt.wait(result) == 1000.0 * (before + turn)
     assert dt.wait(sums()) == size * (size - 1) // 2
     assert dt.wait(sums_over_a_copy()) == size * (size - 1) // 2
+
+
+# `dt.mpi` names requests that mpi4py has begun.
+@dt.task
+def too_long(tag):
+    dt.mpi.wait(comm.Irecv(np.ones(1), source=before, tag=tag))
+
+
+@dt.task
+def bound_too_long(tag):
+    dt.mpi.iwait(comm.Irecv(np.ones(1), source=before, tag=tag))
+
+
+for tag, fails in ((200, too_long), (201, bound_too_long)):
+    name = f"MPI_Irecv from rank {before} with tag {tag} in MPI_COMM_WORLD"
+    failed = fails(tag)
+    comm.Send(np.ones(100), dest=after, tag=tag)
+    try:
+        dt.wait(failed)
+    except dt.TaskFailed as failure:
+        cause = failure.__cause__
+        said = str(cause) + "".join(getattr(cause, "__notes__", []))
+        assert name.replace("Irecv", "Irecv_c") in said or name in said, repr(said)
+    else:
+        raise AssertionError("a message that is too long was received")
 if rank == 0:
     print("right", flush=True)
 """

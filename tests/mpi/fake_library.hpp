@@ -43,6 +43,8 @@ class FakeLibrary final : public Library {
   /// So often has it been asked for the ends of requests, of however many at once.
   std::size_t times_asked() const { return times_asked_.load(); }
   std::size_t started() const { return started_.load(); }
+  /// So often has it been told that errors of a communicator are a task's.
+  std::size_t expected() const { return expected_.load(); }
   bool was_entered_twice() const { return entered_twice_.load(); }
   /// By another thread than the one that has made it.
   bool was_entered_elsewhere() const { return entered_elsewhere_.load(); }
@@ -95,7 +97,7 @@ class FakeLibrary final : public Library {
 
   void enter() noexcept override { entered_.fetch_add(1); }  // by calls that hold their thread, too
   void leave() noexcept override { entered_.fetch_sub(1); }
-  void expect_errors(const Communicator&) noexcept override {}
+  void expect_errors(const Communicator&) noexcept override { expected_.fetch_add(1); }
 
   // Of four ranks, in the opposite order.
   const Channel* channel_of(const Communicator&) noexcept override {
@@ -164,6 +166,7 @@ class FakeLibrary final : public Library {
   std::atomic<std::size_t> asked_{0};
   std::atomic<std::size_t> times_asked_{0};
   std::atomic<std::size_t> started_{0};
+  std::atomic<std::size_t> expected_{0};
   std::atomic<bool> inside_{false};
   std::atomic<bool> entered_twice_{false};
   std::atomic<int> entered_{0};

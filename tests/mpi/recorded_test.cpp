@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "comm/mpi/begun_requests.hpp"
 #include "dovetail/trace.hpp"
 #include "fake_library.hpp"
 #include "tasking/support.hpp"
@@ -178,34 +177,6 @@ TEST(MessagesRecorded, ACallThatExchangesIsOneOfEachDirection) {
   EXPECT_EQ(recorded.found.messages.size(), 3U);
   EXPECT_EQ(seen[Direction::receive], (std::vector<std::uint32_t>{world_rank_of_1, 7}));
   EXPECT_EQ(seen[Direction::send], (std::vector<std::uint32_t>{world_rank_of_3, 8}));
-}
-
-TEST(BegunRequestsTest, AHandleIsThatOfTheLastRequestThatHadIt) {
-  BegunRequests begun;
-  const Channel world{"MPI_COMM_WORLD", {}};
-  const auto one = [&](std::uint64_t number) {
-    return BegunRequest{.message = number, .channel = &world, .receives = true};
-  };
-  EXPECT_FALSE(begun.take(7));
-  EXPECT_FALSE(begun.add(7, one(1)));
-  EXPECT_FALSE(begun.add(8, one(2)));
-  const auto before = begun.add(7, one(3));
-  ASSERT_TRUE(before);
-  EXPECT_EQ(before->message, 1U);
-  const auto taken = begun.take(7);
-  ASSERT_TRUE(taken);
-  EXPECT_EQ(taken->message, 3U);
-  EXPECT_EQ(taken->channel, &world);
-  EXPECT_TRUE(taken->receives);
-  EXPECT_FALSE(begun.take(7)) << "it is known once";
-  EXPECT_EQ(begun.take(8)->message, 2U);
-}
-
-TEST(BegunRequestsTest, NumbersAreNoAddresses) {
-  const std::uint64_t first = BegunRequests::next_number();
-  EXPECT_NE(first, BegunRequests::next_number());
-  const int somewhere = 0;
-  EXPECT_GT(first, trace::number_of(&somewhere) | (trace::number_of(&somewhere) >> 1U));
 }
 
 }  // namespace

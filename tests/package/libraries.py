@@ -206,18 +206,17 @@ def check_core(library: Path) -> None:
 
 def names_of_mpi(table: str, library: str) -> set[str]:
     """What libdovetail-mpi.so or libdovetail-mpi4.so stands before: each call in C and in the dialects of Fortran."""
-    rows = re.findall(r"^(?:STARTED|RECEIVED|COLLECTIVE|TRIED|HELD|BEGUN|OWN)\((\w+), (\w+)", table, flags=re.MULTILINE)
+    of_mpi3, of_mpi4 = table.split("#ifdef WITH_MPI_3")[1].split("#ifdef WITH_MPI_4")
+    kinds = "STARTED|RECEIVED|COLLECTIVE|TRIED|HELD|NOTED|BEGUN|OWN"
+    rows = re.findall(rf"^(?:{kinds})\((\w+), (\w+)", of_mpi4 if library == "mpi4" else of_mpi3, flags=re.MULTILINE)
     assert len(rows) > 100, rows
+    in_c = re.findall(r"^(?:NOTED|HELD)_IN_C\((\w+)", of_mpi4, flags=re.MULTILINE) if library == "mpi4" else []
     if library == "mpi4":
         forms = ("MPI_{}", "mpi_{}_f08_large_", "mpi_{}_f08ts_large_")
     else:
         forms = ("MPI_{}", "mpi_{}", "mpi_{}_", "mpi_{}__", "mpi_{}_f08_", "mpi_{}_f08ts_")
-    return {
-        form.format(c if form.startswith("MPI") else fortran)
-        for c, fortran in rows
-        if c.endswith("_c") == (library == "mpi4")
-        for form in forms
-    }
+    names = {form.format(c if form.startswith("MPI") else fortran) for c, fortran in rows for form in forms}
+    return names | {f"MPI_{c}" for c in in_c}
 
 
 def names_of_mpiio(large: bool) -> set[str]:

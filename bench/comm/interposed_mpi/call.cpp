@@ -1,4 +1,4 @@
-// The problem: a call of MPI that does next to nothing, made again and again outside of tasks. A sample is a batch of calls to MPI's own function
+// The problem: a call of MPI that does next to nothing, made again and again, outside of tasks or in one. A sample is a batch of calls to MPI's own function
 // (PMPI) and a batch to the one that the program calls. Both take turns in one process, so that what else the machine does slows both. An
 // operation is a call. Started once with libdovetail-mpi.so loaded before, and once without.
 #include <mpi.h>
@@ -17,6 +17,7 @@ struct Functions {
   decltype(&MPI_Wait) wait;
   decltype(&MPI_Waitall) waitall;
   decltype(&MPI_Send) send;
+  decltype(&MPI_Irecv) irecv;
 };
 
 double batch(const std::string& call, const Functions& functions, std::int64_t count) {
@@ -30,6 +31,11 @@ double batch(const std::string& call, const Functions& functions, std::int64_t c
   } else if (call == "waitall") {
     for (std::int64_t i = 0; i < count; ++i) {
       functions.waitall(0, &request, MPI_STATUSES_IGNORE);
+    }
+  } else if (call == "irecv") {
+    for (std::int64_t i = 0; i < count; ++i) {
+      functions.irecv(nullptr, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
+      PMPI_Wait(&request, MPI_STATUS_IGNORE);
     }
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -50,21 +56,23 @@ double middle(std::vector<double>& values) {
 int main(int argc, char** argv) {
   bench::CommandLine line("interposed_mpi", "call");
   const std::string& call =
-      line.choice("call", {"wait", "waitall", "send"},
-                  "MPI_Wait for MPI_REQUEST_NULL, MPI_Waitall for none, MPI_Send to MPI_PROC_NULL");
-  const std::string& with = line.choice("runtime", {"no", "yes"}, "whether a runtime has started");
+      line.choice("call", {"wait", "waitall", "send", "irecv"},
+                  "MPI_Wait for MPI_REQUEST_NULL, MPI_Waitall for none, MPI_Send to MPI_PROC_NULL, MPI_Irecv from it "
+                  "with PMPI_Wait");
+  const std::string& with = line.choice("runtime", {"no", "yes", "task"},
+                                        "whether a runtime has started, and whether one of its tasks makes the calls");
   const std::int64_t& pairs = line.size("pairs", 10'000, "of batches");
   const std::int64_t& calls = line.size("batch", 1'000, "calls in each");
   line.parse(argc, argv);
   const bench::Ranks ranks(&argc, &argv, MPI_THREAD_MULTIPLE);
   std::optional<dovetail::Runtime> runtime;
-  if (with == "yes") {
+  if (with != "no") {
     runtime.emplace(dovetail::Options{.workers = 1});
   }
-  const Functions own{PMPI_Wait, PMPI_Waitall, PMPI_Send};
-  const Functions called{MPI_Wait, MPI_Waitall, MPI_Send};
+  const Functions own{PMPI_Wait, PMPI_Waitall, PMPI_Send, PMPI_Irecv};
+  const Functions called{MPI_Wait, MPI_Waitall, MPI_Send, MPI_Irecv};
   bench::Report report(line);
-  for (int round = 0; round < line.warmup() + line.repeat(); ++round) {
+  const auto measure = [&](int round) {
     std::vector<double> plain;
     std::vector<double> differences;
     for (std::int64_t i = 0; i < pairs; ++i) {
@@ -77,6 +85,13 @@ int main(int argc, char** argv) {
     if (round >= line.warmup()) {
       report.add("mpi_ns", middle(plain));
       report.add("extra_ns", middle(differences));
+    }
+  };
+  for (int round = 0; round < line.warmup() + line.repeat(); ++round) {
+    if (with == "task") {
+      runtime->spawn([&] { measure(round); }).get();
+    } else {
+      measure(round);
     }
   }
   return report.finish();

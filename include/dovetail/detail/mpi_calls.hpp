@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -39,24 +40,43 @@ struct Found {
   int tag = no_tag;
 };
 
+/// A call that gives the program a request. Lives as long as the process.
+struct BegunCall {
+  const char* name;
+  bool receives;
+  bool has_communicator;
+};
+
+/// Requests of the program that a call waits for.
+struct Awaited {
+  enum class Kind : std::uint8_t { in_c, in_fortran, addresses };
+  const void* first = nullptr;  ///< Requests as C or Fortran has them, or addresses of those of C.
+  std::uint32_t count = 0;
+  Kind kind = Kind::in_c;
+};
+
 /// What an operation is, for errors, reports and traces.
 struct Description {
   const char* call = "";  ///< Lives as long as the process.
   int peer = no_peer;
   int tag = no_tag;
-  bool receives = false;
-  bool has_communicator = false;
-  Communicator communicator;
+  Communicator communicator;  ///< Or the window.
   /// Of a call that receives and sends at once: what it sends.
-  bool exchanges = false;
   int sent_to = no_peer;
   int sent_tag = no_tag;
   /// Of a call without a request: what it writes this to, as long as it is under way. Null: it does not.
   const Found* found = nullptr;
+  /// Of a call that waits for requests of the program: these, as long as it is under way.
+  Awaited awaited;
   /// Of what it sends, where `has_size` says so; for traces.
-  bool has_size = false;
   std::int64_t count = 0;
   Datatype type;
+  bool receives = false;
+  bool has_communicator = false;
+  bool may_be_freed = false;  ///< The communicator, since its request outlives it: the handle is for its name only.
+  bool has_window = false;    ///< In place of a communicator.
+  bool exchanges = false;     ///< It receives and sends at once.
+  bool has_size = false;
 
   static Description of(const char* call) noexcept {
     Description made;
@@ -126,12 +146,24 @@ void attempt_and_bind(Abi abi, const Description& description, const Start& atte
 void attempt_and_wait(Abi abi, const Description& description, const Start& attempt, const Start& blocking);
 /// @}
 
+/// @name Requests that a program starts by itself: what they are, for errors and reports. Any thread.
+/// @{
+/// `call` has given the program the request of this handle, as it lies in memory. `communicator` counts if the call has one, `peer` and `tag` as in
+/// `Description`.
+void note_begun(const BegunCall& call, std::uint64_t handle, const Communicator& communicator, int peer,
+                int tag) noexcept;
+/// What the request was begun by, as far as that was noted; else it is `otherwise`, which lives as long as the process.
+Description describe_request(const void* request, std::size_t size, const char* otherwise) noexcept;
+/// "MPI_Irecv from rank 1 with tag 3 in MPI_COMM_WORLD". For the library that the process has.
+std::string text_of(const Description& description);
+/// @}
+
 /// @name For traces: requests that a program starts by itself, in a task or its onready
 /// @{
 /// Whether a trace has the messages of the caller.
 bool is_recorded(Abi abi) noexcept;
 /// Makes the call that starts a message, and notes which one. `start` writes the request to `request`. @returns MPI's code.
-int start_recorded(Abi abi, const Description& description, const Start& start, void* request);
+int start_recorded(Abi abi, const BegunCall& call, const Description& description, const Start& start, void* request);
 /// MPI has told the program that the message has ended. `request` is what it was before; one that no trace knows is ignored.
 void note_end(const void* request, const Found& found) noexcept;
 /// @}
@@ -139,12 +171,15 @@ void note_end(const void* request, const Found& found) noexcept;
 /// @name For languages whose bindings keep requests of their own
 /// They are those of the library that the process has.
 /// @{
-/// Bytes of one.
+/// Bytes of one, and of a status.
 std::size_t request_size();
+std::size_t status_size();
 /// Suspends the current task until all have ended, failed or not. They stay as they are, for a call of MPI that then returns at once.
 /// @returns Whether they have. Where a rank has died, and MPI says only in a call that ends a request that it has failed: false, after a moment.
 /// @throws std::logic_error outside of a task.
 bool wait_until_ended(const void* const* requests, std::size_t count);
+/// The same until one of them has. @returns Its place, which may be that of a persistent request that is not active; `count` in place of false.
+std::size_t wait_until_one_ended(const void* const* requests, std::size_t count);
 /// Those that Fortran knows by these numbers, one behind the other.
 std::vector<std::byte> requests_from_fortran(const std::int32_t* numbers, std::size_t count);
 /// Starts a persistent request and binds its end to the current task. @throws std::logic_error outside of a task.

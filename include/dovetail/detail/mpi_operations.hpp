@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstring>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -76,7 +77,7 @@ inline Description to(const char* call, int rank, int tag, MPI_Comm communicator
 }
 
 /// The same, with what is sent.
-inline Description to(const char* call, int count, MPI_Datatype type, int rank, int tag,
+inline Description to(const char* call, MPI_Count count, MPI_Datatype type, int rank, int tag,
                       MPI_Comm communicator) noexcept {
   static_assert(sizeof type <= sizeof(dovetail::detail::mpi::Datatype));
   Description made = to(call, rank, tag, communicator);
@@ -206,6 +207,31 @@ class Exchange {
   bool begun_ = false;
 };
 
+/// Suspends the current task until both have ended; outside of a task `blocking` is called. @throws dovetail::mpi::Error
+template <class Receive, class Send, class Blocking>
+void send_and_receive(const Receive& receive, const Send& send, const Blocking& blocking, Description receiving,
+                      MPI_Comm communicator, MPI_Status* status) {
+  Exchange exchange(receive, send);
+  receiving.found = &exchange.found();
+  bool has_blocked = false;
+  wait_attempt(
+      receiving, [&](int* flag) { return exchange(flag); },
+      [&] {
+        has_blocked = true;
+        return blocking();
+      });
+  if (exchange.code_of_receiving() != MPI_SUCCESS) {
+    dovetail::detail::mpi::fail(abi, receiving, exchange.code_of_receiving());
+  }
+  if (exchange.code_of_sending() != MPI_SUCCESS) {
+    dovetail::detail::mpi::fail(abi, to(receiving.call, receiving.sent_to, receiving.sent_tag, communicator),
+                                exchange.code_of_sending());
+  }
+  if (!has_blocked && or_null(status) != nullptr) {
+    *status = exchange.status();
+  }
+}
+
 /// A collective as a function, made from MPI's form with a request. It has the same parameters without the request, so the last one is
 /// the communicator.
 template <auto start, bool suspends, class Indices, class... All>
@@ -232,5 +258,41 @@ auto collective_of(int (*)(All...))
     -> CollectiveOf<start, suspends, std::make_index_sequence<sizeof...(All) - 1>, All...>;
 template <auto start, bool suspends>
 using Collective = decltype(collective_of<start, suspends>(start));
+
+/// Whether the arguments fit the parameters, which end in a request: none has to become a narrower number.
+template <class... Given>
+struct Arguments {
+  template <class To, class From>
+  static constexpr bool fits = std::is_convertible_v<From, To> &&
+                               !(std::is_integral_v<From> && std::is_integral_v<To> && sizeof(From) > sizeof(To));
+  template <class... All>
+  static constexpr bool fit(int (*)(All...)) {
+    if constexpr (sizeof...(All) != sizeof...(Given) + 1) {
+      return false;
+    } else {
+      return []<std::size_t... i>(std::index_sequence<i...>) {
+        return (fits<std::tuple_element_t<i, std::tuple<All...>>, Given> && ...);
+      }(std::index_sequence_for<Given...>{});
+    }
+  }
+};
+
+/// The same with counts of either size: the form for large ones where an argument does not fit the other.
+template <auto start, auto large, bool suspends>
+class CollectiveOfEither {
+ public:
+  explicit constexpr CollectiveOfEither(const char* name) noexcept : name_(name) {}
+  template <class... Given>
+  void operator()(Given... given) const {
+    if constexpr (Arguments<Given...>::fit(start) || !Arguments<Given...>::fit(large)) {
+      Collective<start, suspends>{name_}(given...);
+    } else {
+      Collective<large, suspends>{name_}(given...);
+    }
+  }
+
+ private:
+  const char* name_;
+};
 
 }  // namespace dovetail::mpi::detail

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -47,19 +48,24 @@ void set_code(void* into, int code) noexcept {
 #ifdef OPEN_MPI
 constinit decltype(PMPI_Comm_f2c)* communicator_of = nullptr;
 constinit decltype(PMPI_Request_f2c)* request_of = nullptr;
+constinit decltype(PMPI_Win_f2c)* window_of = nullptr;
 void find_handles(const Symbols& library) {
   library.find(communicator_of, "MPI_Comm_f2c");
   library.find(request_of, "MPI_Request_f2c");
+  library.find(window_of, "MPI_Win_f2c");
 }
 #else
 MPI_Comm communicator_of(MPI_Fint handle) noexcept { return handle; }
 MPI_Request request_of(MPI_Fint handle) noexcept { return handle; }
+MPI_Win window_of(MPI_Fint handle) noexcept { return handle; }
 void find_handles(const Symbols& /*library*/) {}
 #endif
 
 struct Fortran {
+  static constexpr Awaited::Kind requests = Awaited::Kind::in_fortran;
   static int number(const void* address) noexcept { return *static_cast<const MPI_Fint*>(address); }
   static MPI_Comm communicator(const void* address) noexcept { return communicator_of(number(address)); }
+  static MPI_Win window(const void* address) noexcept { return window_of(number(address)); }
 };
 
 // Addresses that stand for no status. The library may set them when its part for Fortran is first called. Both libraries' statuses lie in memory
@@ -186,6 +192,17 @@ struct Tried {
              }));
   }
 };
+template <class Dialect, class Name, std::size_t... i>
+struct Noted {
+  static void call(Word<i>... given, void* request, void* code) {
+    MPI_Fint own = MPI_SUCCESS;
+    void* const its_code = code != nullptr ? code : &own;
+    make(Dialect::calls.*Name::form, given..., request, its_code);
+    if (Fortran::number(its_code) == MPI_SUCCESS) {
+      note<Name>(request_of(Fortran::number(request)), Fortran{}, std::tuple(given...));
+    }
+  }
+};
 template <class Dialect, class Name, class Lengths, std::size_t... i>
 struct Held;
 template <class Dialect, class Name, std::size_t... length, std::size_t... i>
@@ -238,14 +255,16 @@ struct Own {
     const auto test_all = [&](int* flag, MPI_Status* present) {
       return code_of(Dialect::calls.Testall, count, requests, static_cast<void*>(flag), static_cast<void*>(present));
     };
-    set_code(code, wait_for_all(Fortran::number(count), test_all, status_or_null(statuses)));
+    set_code(code,
+             wait_for_all(Fortran::number(count), requests, Fortran::requests, test_all, status_or_null(statuses)));
   }
   static void waitsome(void* count, void* requests, void* ended, void* which, void* statuses, void* code) {
     if (!in_task()) {
       make(Dialect::calls.Waitsome, count, requests, ended, which, statuses, code);
       return;
     }
-    set_code(code, tried(Description::of("MPI_Waitsome"), [&](int* flag) {
+    const Description waits = waits_for("MPI_Waitsome", requests, Fortran::number(count), Fortran::requests);
+    set_code(code, tried(waits, [&](int* flag) {
                const int now = code_of(Dialect::calls.Testsome, count, requests, ended, which, statuses);
                *flag = Fortran::number(ended) != 0 ? 1 : 0;  // MPI_UNDEFINED: none is active
                return now;
@@ -311,7 +330,15 @@ namespace call {
   struct Name {                                \
     static constexpr auto form = &Calls::Name; \
   };
-#define BEGUN(Name, lower, of_what) FORM(Name, lower)
+#define NOTED(Name, lower, of_what)                   \
+  struct Name {                                       \
+    static constexpr const char* name = "MPI_" #Name; \
+    static constexpr auto form = &Calls::Name;        \
+    using Of = of_what;                               \
+  };
+#define NOTED_IN_C(Name, of)
+#define HELD_IN_C(Name, of)
+#define BEGUN(Name, lower, of_what) NOTED(Name, lower, of_what)
 #define WITH_MPI_3
 #if MPI_VERSION >= 4
 #define WITH_MPI_4
@@ -397,27 +424,33 @@ void lead_dialect(LeadCall lead, const FortranLibraries& libraries) {
       lead((std::string("mpi_") + lower + Dialect::suffix).c_str(), wrapper);
     }
   };
-#define STARTED(Name, lower, Form, of) \
-  lead_to(#lower, made<Started, Dialect, call::Name, 0>(mpi().Name), calls.Name, calls.Form);
-#define RECEIVED(Name, lower, Form, of) \
-  lead_to(#lower, made<Received, Dialect, call::Name, 1>(mpi().Name), calls.Name, calls.Form);
-#define COLLECTIVE(Name, lower, Form) \
-  lead_to(#lower, made<Collective, Dialect, call::Name, 1>(mpi().Form), calls.Name, calls.Form);
-#define TRIED(Name, lower, Form, place, of) \
-  lead_to(#lower, made<Tried, Dialect, call::Name, 0>(mpi().Name), calls.Name, calls.Form);
-#define HELD(Name, lower, of) lead_to(#lower, made_held<Dialect, call::Name>(mpi().Name), calls.Name, calls.Name);
+// The calls with large counts are those of other dialects: nothing is made of them here, or of them alone.
+#define LEAD(Name, lower, wrapper, form)                                        \
+  if constexpr (std::string_view(#Name).ends_with("_c") == Dialect::is_large) { \
+    lead_to(#lower, wrapper, calls.Name, calls.form);                           \
+  }
+#define STARTED(Name, lower, Form, of) LEAD(Name, lower, (made<Started, Dialect, call::Name, 0>(mpi().Name)), Form)
+#define RECEIVED(Name, lower, Form, of) LEAD(Name, lower, (made<Received, Dialect, call::Name, 1>(mpi().Name)), Form)
+#define COLLECTIVE(Name, lower, Form) LEAD(Name, lower, (made<Collective, Dialect, call::Name, 1>(mpi().Form)), Form)
+#define TRIED(Name, lower, Form, place, of) LEAD(Name, lower, (made<Tried, Dialect, call::Name, 0>(mpi().Name)), Form)
+#define NOTED(Name, lower, of) LEAD(Name, lower, (made<Noted, Dialect, call::Name, 1>(mpi().Name)), Name)
+#define NOTED_IN_C(Name, of)
+#define HELD_IN_C(Name, of)
+#define BEGUN(Name, lower, of) NOTED(Name, lower, of)
+#define HELD(Name, lower, of) LEAD(Name, lower, (made_held<Dialect, call::Name>(mpi().Name)), Name)
 // A copy of what is sent would have to be described as an array of Fortran.
 #define OWN(Name, lower)                                                                            \
   if constexpr (!std::is_null_pointer_v<std::remove_const_t<decltype(own<Dialect, call::Name>)>>) { \
-    lead_to(#lower, reinterpret_cast<Procedure>(own<Dialect, call::Name>), calls.Name, calls.Name); \
+    LEAD(Name, lower, reinterpret_cast<Procedure>(own<Dialect, call::Name>), Name)                  \
   } else {                                                                                          \
-    lead_to(#lower, made_held<Dialect, call::Name>(mpi().Name), calls.Name, calls.Name);            \
+    HELD(Name, lower, Undescribed)                                                                  \
   }
 #define WITH_MPI_3
 #if MPI_VERSION >= 4
 #define WITH_MPI_4
 #endif
 #include "calls.def"
+#undef LEAD
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "abi/paused.hpp"
 #include "abi/symbols.hpp"
 #include "abi/wrappers.hpp"
+#include "base/starter.hpp"
 #include "comm/mpi/library.hpp"
 #include "comm/mpi/outstanding.hpp"
 #include "comm/rma/message_library.hpp"
@@ -27,6 +28,7 @@ namespace {
 constinit const Functions* the_functions = nullptr;
 constinit const Symbols* the_symbols = nullptr;
 constinit MPI_Datatype packed{};
+constinit MPI_Comm world{};
 
 // Each question makes a group.
 constexpr unsigned looks_for_each_question = 16;
@@ -36,7 +38,8 @@ using comm::mpi::Level;
 using comm::mpi::Operation;
 using comm::mpi::Outstanding;
 
-static_assert(sizeof(MPI_Request) <= sizeof(Operation::request) && sizeof(MPI_Comm) <= sizeof(Communicator::handle));
+static_assert(sizeof(MPI_Request) <= sizeof(Operation::request) && sizeof(MPI_Comm) <= sizeof(Communicator::handle) &&
+              sizeof(MPI_Win) <= sizeof(Communicator::handle));
 
 // What mpi.h names by an object of the library, which this is not linked with.
 struct Handles {
@@ -51,6 +54,7 @@ struct Handles {
 };
 
 #ifdef OPEN_MPI
+constexpr const char* name_of_libraries = "Open MPI";
 Handles find_handles(const Symbols& symbols) {
   MPI_Request (*request_from_fortran)(MPI_Fint number) = nullptr;
   symbols.find(request_from_fortran, "MPI_Request_f2c");
@@ -64,6 +68,7 @@ Handles find_handles(const Symbols& symbols) {
           static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_byte"))};
 }
 #else
+constexpr const char* name_of_libraries = "MPICH, or a library with its interface";
 Handles find_handles(const Symbols& /*symbols*/) {
   return {MPI_REQUEST_NULL,
           MPI_COMM_WORLD,
@@ -80,21 +85,24 @@ Handles find_handles(const Symbols& /*symbols*/) {
 thread_local constinit bool errors_return = false;
 
 // In place of MPI's default, which ends the program: an error in a call for a task, or of its onready, is the task's.
-extern "C" void handle_error(MPI_Comm* communicator, int* code, ...) {
+void end_outside_of_tasks(MPI_Comm communicator, int code) {
   if (errors_return || tasking::task_that_binds() != nullptr) {
     return;
   }
   std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
   int length = 0;
-  mpi().Error_string(*code, text.data(), &length);
+  mpi().Error_string(code, text.data(), &length);
   std::fprintf(stderr, "dovetail: fatal error of MPI outside of tasks: %s\n", text.data());
-  mpi().Abort(*communicator, *code);
+  mpi().Abort(communicator, code);
 }
+extern "C" void handle_error(MPI_Comm* communicator, int* code, ...) { end_outside_of_tasks(*communicator, *code); }
+extern "C" void handle_window_error(MPI_Win* /*window*/, int* code, ...) { end_outside_of_tasks(world, *code); }
 
 class MpiLibrary final : public comm::mpi::Library {
  public:
   explicit MpiLibrary(const Symbols& symbols) : handles_(find_handles(symbols)), channels_(handles_.world) {
     packed = handles_.packed;
+    world = handles_.world;
 #ifdef OPEN_MPI  // MPICH's starter would have to answer, and tells of no request
     symbols.find_if_there(get_failed_, "MPIX_Comm_get_failed");
 #endif
@@ -129,6 +137,7 @@ class MpiLibrary final : public comm::mpi::Library {
   void enter() noexcept override;
   void leave() noexcept override { errors_return = false; }
   void expect_errors(const Communicator& communicator) noexcept override;
+  void expect_errors_of_window(const Communicator& window) noexcept override;
   const comm::mpi::Channel* channel_of(const Communicator& communicator) noexcept override;
   std::uint64_t bytes_of(const comm::mpi::Description& description) const noexcept override;
   std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept override;
@@ -139,11 +148,13 @@ class MpiLibrary final : public comm::mpi::Library {
 
  private:
   void replace_if_fatal(MPI_Comm communicator) noexcept;
+  void say_if_started_by_another() const noexcept;
   std::size_t find_dropped(const void* requests, std::span<Operation* const> operations, std::span<const unsigned> told,
                            unsigned* dropped) const noexcept;
 
   Handles handles_;
   MPI_Errhandler returns_{};  ///< Once it is made.
+  MPI_Errhandler returns_of_windows_{};
   bool has_handler_ = false;
   Channels channels_;
   int (*get_failed_)(MPI_Comm communicator, MPI_Group* failed) = nullptr;  ///< Null: this library does not tell.
@@ -212,9 +223,24 @@ void MpiLibrary::enter() noexcept {
   if (!has_handler_) [[unlikely]] {
     has_handler_ = true;
     mpi().Comm_create_errhandler(handle_error, &returns_);
+    mpi().Win_create_errhandler(handle_window_error, &returns_of_windows_);
     // MPI reports what it cannot attribute to the world. Communicators that are made from these two inherit the handler.
     replace_if_fatal(handles_.world);
     replace_if_fatal(handles_.self);
+    say_if_started_by_another();
+  }
+}
+
+// Each MPI library has a starter of its own. A process that another one's has started takes itself for a program of one rank.
+void MpiLibrary::say_if_started_by_another() const noexcept {
+  const base::ProcessRank started = base::rank_of_process();
+  int size = 0;
+  if (started.rank == 0 && started.size > 1 && mpi().Comm_size(handles_.world, &size) == MPI_SUCCESS && size == 1) {
+    std::fprintf(
+        stderr,
+        "dovetail: %d processes were started together, and each is alone in its MPI_COMM_WORLD: the program uses "
+        "%s, and was started by the mpiexec of another MPI library; start it by that of its own\n",
+        started.size, name_of_libraries);
   }
 }
 
@@ -225,6 +251,20 @@ void MpiLibrary::expect_errors(const Communicator& communicator) noexcept {
   if (handle != handles_.world && handle != handles_.self) {
     replace_if_fatal(handle);
   }
+}
+
+// A window has MPI's default until the program gives it another one, whatever its communicator has.
+void MpiLibrary::expect_errors_of_window(const Communicator& window) noexcept {
+  MPI_Win handle;
+  std::memcpy(&handle, window.handle.data(), sizeof handle);
+  MPI_Errhandler present{};
+  if (mpi().Win_get_errhandler(handle, &present) != MPI_SUCCESS) {
+    return;
+  }
+  if (present == handles_.fatal) {
+    mpi().Win_set_errhandler(handle, returns_of_windows_);
+  }
+  mpi().Errhandler_free(&present);
 }
 
 std::uint64_t MpiLibrary::bytes_of(const comm::mpi::Description& description) const noexcept {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -15,6 +16,8 @@
 
 namespace dovetail::interpose::mpi {
 
+using dovetail::detail::mpi::Awaited;
+using dovetail::detail::mpi::BegunCall;
 using dovetail::detail::mpi::Description;
 using dovetail::detail::mpi::Start;
 using dovetail::mpi::detail::abi;
@@ -32,6 +35,8 @@ inline bool records() noexcept { return dovetail::detail::mpi::is_recorded(abi) 
 /// @name What calls.def says of the parameters of a call. They are values in C and addresses in Fortran: `language` gives a number or a communicator.
 /// @{
 struct Undescribed {
+  static constexpr bool receives = false;
+  static constexpr bool has_communicator = false;
   template <class Language, class Parameters>
   static Description of(const char* call, const Language& /*language*/, const Parameters& /*parameters*/) noexcept {
     return Description::of(call);
@@ -39,13 +44,28 @@ struct Undescribed {
 };
 template <std::size_t place>
 struct InCommunicator {
+  static constexpr bool receives = false;
+  static constexpr bool has_communicator = true;
   template <class Language, class Parameters>
   static Description of(const char* call, const Language& language, const Parameters& parameters) noexcept {
     return dovetail::mpi::detail::describe(call, language.communicator(std::get<place>(parameters)));
   }
 };
+template <std::size_t place>
+struct OfWindow {
+  template <class Language, class Parameters>
+  static Description of(const char* call, const Language& language, const Parameters& parameters) noexcept {
+    Description made = Description::of(call);
+    made.has_window = true;
+    const MPI_Win window = language.window(std::get<place>(parameters));
+    std::memcpy(made.communicator.handle.data(), &window, sizeof window);
+    return made;
+  }
+};
 template <std::size_t first>
 struct ToRank {
+  static constexpr bool receives = false;
+  static constexpr bool has_communicator = true;
   template <class Language, class Parameters>
   static Description of(const char* call, const Language& language, const Parameters& parameters) noexcept {
     return dovetail::mpi::detail::to(call, language.number(std::get<first>(parameters)),
@@ -55,6 +75,8 @@ struct ToRank {
 };
 template <std::size_t first>
 struct FromRank {
+  static constexpr bool receives = true;
+  static constexpr bool has_communicator = true;
   template <class Language, class Parameters>
   static Description of(const char* call, const Language& language, const Parameters& parameters) noexcept {
     return dovetail::mpi::detail::from(call, language.number(std::get<first>(parameters)),
@@ -62,7 +84,38 @@ struct FromRank {
                                        language.communicator(std::get<first + 2>(parameters)));
   }
 };
+inline Description waits_for(const char* call, const void* requests, int count, Awaited::Kind kind) noexcept {
+  Description made = Description::of(call);
+  made.awaited = {requests, count > 0 ? static_cast<std::uint32_t>(count) : 0, kind};
+  return made;
+}
+template <std::size_t place>
+struct OneRequest {
+  template <class Language, class Parameters>
+  static Description of(const char* call, const Language& /*language*/, const Parameters& parameters) noexcept {
+    return waits_for(call, std::get<place>(parameters), 1, Language::requests);
+  }
+};
+template <std::size_t first>
+struct Requests {
+  template <class Language, class Parameters>
+  static Description of(const char* call, const Language& language, const Parameters& parameters) noexcept {
+    return waits_for(call, std::get<first + 1>(parameters), language.number(std::get<first>(parameters)),
+                     Language::requests);
+  }
+};
 /// @}
+
+/// The program has got a request by a call of calls.def with these parameters.
+template <class Name, class Language, class Parameters>
+void note(MPI_Request request, const Language& language, const Parameters& parameters) noexcept {
+  static constexpr BegunCall call{Name::name, Name::Of::receives, Name::Of::has_communicator};
+  const Description its = Name::Of::of(Name::name, language, parameters);
+  std::uint64_t handle = 0;
+  std::memcpy(&handle, &request, sizeof request);
+  const dovetail::detail::mpi::Communicator communicator = its.communicator;  // by itself: so the rest is never written
+  dovetail::detail::mpi::note_begun(call, handle, communicator, its.peer, its.tag);
+}
 
 /// `start` starts the operation; the task pauses until it has ended. `status`: where MPI's goes, of any alignment, or null.
 template <class Call>
@@ -114,11 +167,11 @@ auto with_flag(const Form& form, Flag* flag, const std::tuple<Given...>& given) 
 /// tells the status of a request once: what has ended by then is null in the next call.
 /// `into`: an array of MPI's statuses, of any alignment, or null.
 template <class TestAll>
-int wait_for_all(int count, const TestAll& test_all, void* into) {
+int wait_for_all(int count, const void* requests, Awaited::Kind kind, const TestAll& test_all, void* into) {
   std::vector<MPI_Status> present(count > 0 ? static_cast<std::size_t>(count) : 0);
   std::vector<std::optional<MPI_Status>> ended(present.size());
   bool failed = false;
-  int code = tried(Description::of("MPI_Waitall"), [&](int* flag) {
+  int code = tried(waits_for("MPI_Waitall", requests, count, kind), [&](int* flag) {
     const int now = test_all(flag, present.data());
     if (now != MPI_ERR_IN_STATUS) {
       return now;

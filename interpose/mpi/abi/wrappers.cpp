@@ -9,13 +9,16 @@
 #include <vector>
 
 #include "abi/paused.hpp"
+#include "trace/trace.hpp"
 
 namespace dovetail::interpose::mpi {
 namespace {
 
 struct C {
+  static constexpr Awaited::Kind requests = Awaited::Kind::in_c;
   static int number(int value) noexcept { return value; }
   static MPI_Comm communicator(MPI_Comm value) noexcept { return value; }
+  static MPI_Win window(MPI_Win value) noexcept { return value; }
 };
 
 template <class Name, class... Given>
@@ -62,13 +65,28 @@ struct Tried {
 };
 // `All` without the request.
 template <class Name, class... All>
+struct Noted {
+  static int call(All... given, MPI_Request* request) {
+    const int code = (mpi().*Name::form)(given..., request);
+    if (code == MPI_SUCCESS) {
+      note<Name>(*request, C{}, std::tuple(given...));
+    }
+    return code;
+  }
+};
+template <class Name, class... All>
 struct Begun {
   static int call(All... given, MPI_Request* request) {
-    if (!records()) [[likely]] {
-      return (mpi().*Name::form)(given..., request);
-    }
+    return !trace::enabled() || !records() ? Noted<Name, All...>::call(given..., request) : recorded(given..., request);
+  }
+
+ private:
+  // Apart, since it takes addresses of the parameters.
+  [[gnu::noinline]] static int recorded(All... given, MPI_Request* request) {
+    static constexpr BegunCall call{Name::name, Name::Of::receives, Name::Of::has_communicator};
     const auto start = [&](void* begun) { return (mpi().*Name::form)(given..., static_cast<MPI_Request*>(begun)); };
-    return dovetail::detail::mpi::start_recorded(abi, describe<Name>(std::tuple(given...)), Start::of(start), request);
+    return dovetail::detail::mpi::start_recorded(abi, call, describe<Name>(std::tuple(given...)), Start::of(start),
+                                                 request);
   }
 };
 template <class Name, class... All>
@@ -99,7 +117,7 @@ int wait(MPI_Request* request, MPI_Status* status) {
   }
   RecordedRequests recorded(1, request);
   MPI_Status* const into = recorded.status_or_own(status);
-  return tried(Description::of("MPI_Wait"), [&](int* flag) {
+  return tried(waits_for("MPI_Wait", request, 1, C::requests), [&](int* flag) {
     const int code = mpi().Test(request, flag, into);
     if (recorded && *flag != 0) {
       recorded.note_end(0, *into);
@@ -113,7 +131,7 @@ int waitany(int count, MPI_Request* requests, int* which, MPI_Status* status) {
   }
   RecordedRequests recorded(count, requests);
   MPI_Status* const into = recorded.status_or_own(status);
-  return tried(Description::of("MPI_Waitany"), [&](int* flag) {
+  return tried(waits_for("MPI_Waitany", requests, count, C::requests), [&](int* flag) {
     const int code = mpi().Testany(count, requests, which, flag, into);
     if (recorded && *flag != 0) {
       recorded.note_end(*which, *into);
@@ -127,7 +145,7 @@ int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   }
   const RecordedRequests recorded(count, requests);
   return wait_for_all(
-      count,
+      count, requests, C::requests,
       [&](int* flag, MPI_Status* present) {
         const int code = mpi().Testall(count, requests, flag, present);
         for (int i = 0; recorded && code == MPI_SUCCESS && *flag != 0 && i < count; ++i) {
@@ -144,7 +162,7 @@ int waitsome(int count, MPI_Request* requests, int* ended, int* which, MPI_Statu
   const RecordedRequests recorded(count, requests);
   std::vector<MPI_Status> present(recorded && or_null(statuses) == nullptr ? static_cast<std::size_t>(count) : 0);
   MPI_Status* const into = present.empty() ? statuses : present.data();
-  return tried(Description::of("MPI_Waitsome"), [&](int* flag) {
+  return tried(waits_for("MPI_Waitsome", requests, count, C::requests), [&](int* flag) {
     const int code = mpi().Testsome(count, requests, ended, which, into);
     *flag = *ended != 0 ? 1 : 0;  // MPI_UNDEFINED: none is active
     for (int i = 0; recorded && code == MPI_SUCCESS && i < *ended; ++i) {
@@ -271,12 +289,15 @@ namespace call {
     NAMED(Name)                    \
     using Of = of_what;            \
   };
-#define BEGUN(Name, lower, of_what)                   \
+#define NOTED(Name, lower, of_what)                   \
   struct Name {                                       \
     static constexpr const char* name = "MPI_" #Name; \
     static constexpr auto form = &Functions::Name;    \
     using Of = of_what;                               \
   };
+#define NOTED_IN_C(Name, of_what) NOTED(Name, none, of_what)
+#define HELD_IN_C(Name, of_what) HELD(Name, none, of_what)
+#define BEGUN(Name, lower, of_what) NOTED(Name, lower, of_what)
 #define OWN(Name, lower) \
   struct Name {          \
     NAMED(Name)          \
@@ -333,6 +354,9 @@ void lead_calls(LeadCall lead) {
   lead_to("MPI_" #Name, made_of_form<Collective, call::Name>(mpi().Form), mpi().Form);
 #define TRIED(Name, lower, Form, place, of) lead_to("MPI_" #Name, made_of<Tried, call::Name>(mpi().Name), mpi().Form);
 #define HELD(Name, lower, of) lead_to("MPI_" #Name, made_of<Held, call::Name>(mpi().Name), mpi().Name);
+#define NOTED(Name, lower, of) lead_to("MPI_" #Name, made_of_form<Noted, call::Name>(mpi().Name), mpi().Name);
+#define NOTED_IN_C(Name, of) NOTED(Name, none, of)
+#define HELD_IN_C(Name, of) HELD(Name, none, of)
 #define BEGUN(Name, lower, of) lead_to("MPI_" #Name, made_of_form<Begun, call::Name>(mpi().Name), mpi().Name);
 #define OWN(Name, lower) lead_to("MPI_" #Name, own<call::Name>, mpi().Name);
 #define WITH_MPI_3

@@ -1,40 +1,81 @@
-// Which messages of a trace the program's own requests are: those that it starts by itself, and hands over or waits for later.
+// What the program's own requests are: those that it starts by itself, and hands over or waits for later. MPI itself tells nothing of a request.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
+#include <tuple>
 
-#include "base/mutex.hpp"
 #include "comm/mpi/operation.hpp"
 
 namespace dovetail::comm::mpi {
 
+using detail::mpi::BegunCall;
+
 struct BegunRequest {
-  std::uint64_t message = 0;         ///< Its number in the trace.
-  const Channel* channel = nullptr;  ///< Null: its messages cannot be told from others'.
-  bool receives = false;
+  const BegunCall* call = nullptr;  ///< Null in none that was added.
+  Communicator communicator{};
+  int peer = 0;  ///< As in `Description`.
+  int tag = 0;
+  std::uint64_t message = 0;         ///< Its number in the trace; 0: no trace has it.
+  const Channel* channel = nullptr;  ///< Null: a trace cannot tell its messages from others'.
 };
 
-/// Thread-safe. A handle of MPI is that of one request at a time. Only requests that have ended when they are started may share one.
+/// A handle of MPI is that of one request at a time, and each call that begins one is noted: so the last note of a handle is right. Only requests
+/// that have ended when they are started may share one. What has ended stays until its handle is used again. Each call that begins a message does
+/// this, in tasks and outside: so there is no list that grows, and no lock. Where too many requests are outstanding, the oldest are forgotten.
+/// Thread-safe. Two threads that take the same place at once spoil it, which its check shows: then both are forgotten.
 class BegunRequests {
  public:
-  static BegunRequests& of_process();
+  static constexpr std::size_t most_of_a_set = 3;
+  static constexpr unsigned bits_of_sets = 14;
+
+  static BegunRequests& of_process() noexcept;
   /// No address of an operation, which numbers other messages, has the highest bit.
   static std::uint64_t next_number() noexcept {
     static constinit std::atomic<std::uint64_t> last{0};
     return (std::uint64_t{1} << 63U) | last.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Notes that this handle now stands for `begun`. @returns the request that the handle stood for before and that `take` was never called for, if any. If there is no
-  /// memory to note it, that is `begun` itself. The trace must be told that what is returned has ended.
-  std::optional<BegunRequest> add(std::uint64_t handle, const BegunRequest& begun) noexcept;
-  /// Nothing if it is not known. From then on it is not known any more.
-  std::optional<BegunRequest> take(std::uint64_t handle) noexcept;
+  /// @returns The number of the message that is forgotten for this one, which its trace must be told has ended; 0: none.
+  std::uint64_t add(std::uint64_t handle, const BegunRequest& begun) noexcept;
+  /// Nothing if it is not known.
+  std::optional<BegunRequest> find(std::uint64_t handle) const noexcept;
+  /// The same where a trace has its message. From then on no trace has it.
+  std::optional<BegunRequest> take_message(std::uint64_t handle) noexcept;
 
  private:
-  base::Mutex mutex_;
-  std::unordered_map<std::uint64_t, BegunRequest> begun_ GUARDED_BY(mutex_);
+  class Entry {
+   public:
+    std::uint64_t handle() const noexcept { return words_[0].load(std::memory_order_relaxed); }
+    bool is_used() const noexcept { return words_[1].load(std::memory_order_relaxed) != 0; }
+    std::uint64_t message() const noexcept { return words_[4].load(std::memory_order_relaxed); }
+    void write(std::uint64_t handle, const BegunRequest& begun) noexcept;
+    std::optional<BegunRequest> read(std::uint64_t handle) const noexcept;
+
+   private:
+    using Words = std::array<std::uint64_t, 6>;
+    static std::uint64_t check_of(const Words& words) noexcept;
+
+    /// Handle, call, communicator, peer and tag, message, channel.
+    std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> words_{};
+    std::atomic<std::uint64_t> check_{0};
+  };
+  struct Set {
+    std::array<Entry, most_of_a_set> entries;
+    std::atomic<std::size_t> oldest{0};
+
+    Entry* find(std::uint64_t handle) noexcept;
+  };
+
+  /// Handles differ in their lower bits.
+  static std::size_t place_of(std::uint64_t handle) noexcept {
+    return static_cast<std::size_t>((handle * 0x9E37'79B9'7F4A'7C15U) >> (64U - bits_of_sets));
+  }
+
+  std::atomic<bool> is_used_{false};
+  std::array<Set, std::size_t{1} << bits_of_sets> sets_;  ///< All zero at first, so no memory is taken.
 };
 
 }  // namespace dovetail::comm::mpi

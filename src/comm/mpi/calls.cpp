@@ -1,4 +1,5 @@
 // What the inline functions of <dovetail/mpi.hpp> call.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "comm/mpi/begun_requests.hpp"
 #include "comm/mpi/delivery.hpp"
 #include "comm/mpi/engine.hpp"
 #include "comm/mpi/library.hpp"
@@ -42,6 +44,8 @@ using comm::mpi::Turn;
 using comm::mpi::Wait;
 
 constexpr std::chrono::milliseconds longest_before_the_caller_asks{1};
+// Of a request that the program has started, by a call that was not noted.
+constexpr const char* request_in_general = "MPI_Wait";
 
 class InCall {
  public:
@@ -81,6 +85,7 @@ class Batch {
         made->is_started = true;
         made->status = status;
         std::memcpy(made->request.data(), request, library.request_size());
+        made->description = describe_request(request, library.request_size(), request_in_general);
       }
     } catch (...) {
       discard();
@@ -171,8 +176,23 @@ void wait_for_attempt(Task* task, Library& library, const Description& descripti
   wait_for(task, operation, library);
 }
 
-// Of a request that the program has started.
-constexpr const char* request_in_general = "MPI_Wait";
+// Suspends the current task until `is_over(library)` holds; after a death for a moment, since the caller would else ask MPI without a pause.
+template <class IsOver>
+void wait_until(const void* const* requests, std::size_t count, const IsOver& is_over) {
+  Library& library = comm::mpi::require_library(Abi::of_process);
+  Task* const task = task_that_waits(request_in_general);
+  if (task == nullptr) {
+    throw std::logic_error("a task would wait for MPI here, but there is none");
+  }
+  const base::TimePoint until = base::Clock::now() + longest_before_the_caller_asks;
+  const auto look = [&library, &is_over, until](void* ended) {
+    *static_cast<bool*>(ended) = is_over(library) || (library.knows_of_death() && base::Clock::now() >= until);
+    return 0;
+  };
+  Description waits = Description::of(request_in_general);
+  waits.awaited = {requests, static_cast<std::uint32_t>(count), Awaited::Kind::addresses};
+  wait_for_attempt(task, library, waits, Start::of(look));
+}
 
 }  // namespace
 
@@ -222,7 +242,6 @@ void bind(Abi abi, void* requests, std::size_t count, void* statuses) {
   Task* const task = task_that_binds("dovetail::mpi::iwait");
   Batch batch(library, static_cast<std::byte*>(requests), count, static_cast<std::byte*>(statuses));
   batch.for_each([task](Operation& operation) {
-    operation.description = Description::of(request_in_general);
     operation.task = task;
     tasking::bind_event();
     record_begin(operation);
@@ -245,7 +264,6 @@ void wait(Abi abi, void* requests, std::size_t count, void* statuses) {
   }
   Wait wait(task, batch.size());
   batch.for_each([&wait](Operation& operation) {
-    operation.description = Description::of(request_in_general);
     operation.wait = &wait;
     record_begin(operation);
   });
@@ -303,6 +321,37 @@ void attempt_and_wait(Abi abi, const Description& description, const Start& atte
   wait_for_attempt(task, library, description, attempt);
 }
 
+void note_begun(const BegunCall& call, std::uint64_t handle, const Communicator& communicator, int peer,
+                int tag) noexcept {
+  const std::uint64_t forgotten = comm::mpi::BegunRequests::of_process().add(
+      handle, {.call = &call, .communicator = communicator, .peer = peer, .tag = tag});
+  if (forgotten != 0) [[unlikely]] {
+    trace::message_ended(forgotten);
+  }
+}
+
+Description describe_request(const void* request, std::size_t size, const char* otherwise) noexcept {
+  Description made = Description::of(otherwise);
+  std::uint64_t handle = 0;
+  std::memcpy(&handle, request, size);
+  if (const auto begun = comm::mpi::BegunRequests::of_process().find(handle)) {
+    made.call = begun->call->name;
+    made.receives = begun->call->receives;
+    made.has_communicator = begun->call->has_communicator;
+    made.communicator = begun->communicator;
+    made.may_be_freed = true;
+    made.peer = begun->peer;
+    made.tag = begun->tag;
+  }
+  return made;
+}
+
+std::string text_of(const Description& description) {
+  Operation operation;
+  operation.description = description;
+  return comm::mpi::text_of(operation, comm::mpi::require_library(Abi::of_process));
+}
+
 bool is_recorded(Abi abi) noexcept {
   if (!trace::enabled() || tasking::task_that_binds() == nullptr) [[likely]] {
     return false;
@@ -316,7 +365,7 @@ bool is_recorded(Abi abi) noexcept {
 }
 
 // In the turn, as all messages of tasks: only so it is known in which order MPI gets them.
-int start_recorded(Abi abi, const Description& description, const Start& start, void* request) {
+int start_recorded(Abi abi, const BegunCall& call, const Description& description, const Start& start, void* request) {
   Library& library = comm::mpi::require_library(abi);
   while (!Turn::try_enter()) {
     std::this_thread::yield();
@@ -326,7 +375,7 @@ int start_recorded(Abi abi, const Description& description, const Start& start, 
     const Turn::Leaving leaving;
     // An error handler of the program may call MPI: such a call is MPI's own then, and needs no turn.
     const InCall in_call(library);
-    code = comm::mpi::recorded::start_for_program(description, start, request, library);
+    code = comm::mpi::recorded::start_for_program(call, description, start, request, library);
   }
   Engine::of(tasking::task_that_binds()).serve(library);
   return code;
@@ -339,28 +388,28 @@ void note_end(const void* request, const Found& found) noexcept {
 }
 
 std::size_t request_size() { return comm::mpi::require_library(Abi::of_process).request_size(); }
+std::size_t status_size() { return comm::mpi::require_library(Abi::of_process).status_size(); }
 
 bool wait_until_ended(const void* const* requests, std::size_t count) {
-  Library& library = comm::mpi::require_library(Abi::of_process);
-  Task* const task = task_that_waits(request_in_general);
-  if (task == nullptr) {
-    throw std::logic_error("a task would wait for MPI here, but there is none");
-  }
-  struct {
-    std::size_t ended = 0;
-    // After a death, the caller would else ask MPI without a pause.
-    base::TimePoint until = base::Clock::now() + longest_before_the_caller_asks;
-  } seen;
-  const auto look = [&library, &seen, requests, count](void* is_over) {
-    while (seen.ended < count && library.has_ended(requests[seen.ended])) {
-      ++seen.ended;
+  std::size_t ended = 0;
+  wait_until(requests, count, [&](Library& library) {
+    while (ended < count && library.has_ended(requests[ended])) {
+      ++ended;
     }
-    *static_cast<bool*>(is_over) =
-        seen.ended == count || (library.knows_of_death() && base::Clock::now() >= seen.until);
-    return 0;
-  };
-  wait_for_attempt(task, library, Description::of(request_in_general), Start::of(look));
-  return seen.ended == count;
+    return ended == count;
+  });
+  return ended == count;
+}
+
+std::size_t wait_until_one_ended(const void* const* requests, std::size_t count) {
+  std::size_t place = count;
+  wait_until(requests, count, [&](Library& library) {
+    const auto* const found =
+        std::find_if(requests, requests + count, [&](const void* request) { return library.has_ended(request); });
+    place = static_cast<std::size_t>(found - requests);
+    return place < count;
+  });
+  return place;
 }
 
 std::vector<std::byte> requests_from_fortran(const std::int32_t* numbers, std::size_t count) {
@@ -380,7 +429,8 @@ void start_and_bind(const void* request) {
     std::memcpy(started, handle.data(), handle.size());
     return library->start(started);
   };
-  start_and_bind(Abi::of_process, Description::of("MPI_Start"), Start::of(start), nullptr);
+  start_and_bind(Abi::of_process, describe_request(request, library->request_size(), "MPI_Start"), Start::of(start),
+                 nullptr);
 }
 
 void fail(Abi abi, const Description& description, int code) {

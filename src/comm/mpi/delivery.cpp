@@ -1,12 +1,20 @@
 #include "comm/mpi/delivery.hpp"
 
+#include <array>
+#include <cstring>
+#include <span>
 #include <utility>
 
+#include "comm/mpi/loader.hpp"
 #include "dovetail/mpi_error.hpp"
 
 namespace dovetail::comm::mpi {
-std::string text_of(const Operation& operation, const Library& library) {
-  const Description& description = operation.description;
+namespace {
+
+using detail::mpi::Awaited;
+using Handle = decltype(Operation::request);
+
+std::string text_of(const Description& description, const Library& library) {
   std::string text = description.call;
   if (description.peer != detail::mpi::no_peer) {
     text += description.receives ? " from " : " to ";
@@ -18,6 +26,61 @@ std::string text_of(const Operation& operation, const Library& library) {
   if (description.has_communicator) {
     const std::string name = library.name_of(description.communicator);
     text += " in " + (name.empty() ? std::string("a communicator of the program") : name);
+  }
+  return text;
+}
+
+Handle handle_in(const Awaited& awaited, std::size_t place, const Library& library) {
+  Handle handle{};
+  if (awaited.kind == Awaited::Kind::in_fortran) {
+    library.from_fortran(static_cast<const std::int32_t*>(awaited.first)[place], handle.data());
+  } else {
+    const void* const request = awaited.kind == Awaited::Kind::addresses
+                                    ? static_cast<const void* const*>(awaited.first)[place]
+                                    : static_cast<const std::byte*>(awaited.first) + place * library.request_size();
+    std::memcpy(handle.data(), request, library.request_size());
+  }
+  return handle;
+}
+
+// The first that has not ended and whose call was noted, and how many there are besides.
+struct Pending {
+  Description first = Description::of("");
+  std::size_t others = 0;
+};
+Pending pending_in(const Awaited& awaited, Library& library) {
+  Pending found;
+  for (std::size_t i = 0; i < awaited.count; ++i) {
+    const Handle handle = handle_in(awaited, i, library);
+    if (library.is_null(handle.data()) || (may_call_here() && library.has_ended(handle.data()))) {
+      continue;
+    }
+    const Description its = detail::mpi::describe_request(handle.data(), handle.size(), "");
+    if (*found.first.call == '\0' && *its.call != '\0') {
+      found.first = its;
+    } else {
+      ++found.others;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string text_of(const Operation& operation, const Library& library) {
+  return text_of(operation.description, library);
+}
+
+std::string text_of_wait(const Operation& operation, Library& library) {
+  std::string text = text_of(operation, library);
+  library.enter();
+  const Pending pending = pending_in(operation.description.awaited, library);
+  library.leave();
+  if (*pending.first.call != '\0') {
+    text += " for " + text_of(pending.first, library);
+    if (pending.others > 0) {
+      text += " and " + std::to_string(pending.others) + (pending.others == 1 ? " other" : " others");
+    }
   }
   return text;
 }

@@ -11,6 +11,9 @@ namespace dovetail::comm::mpi {
 
 /// "MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD"
 std::string text_of(const Operation& operation, const Library& library);
+/// The same, with what it waits for by requests of the program: "MPI_Waitall for MPI_Recv from rank 1 with tag 3 in MPI_COMM_WORLD and 2 others".
+/// While it waits. For the thread that has the turn.
+std::string text_of_wait(const Operation& operation, Library& library);
 
 /// What an operation that has failed makes its task fail with. Asks MPI: for the thread that has the turn.
 std::exception_ptr failure_of(const Operation& operation, const Library& library) noexcept;

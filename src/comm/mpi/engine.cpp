@@ -172,10 +172,14 @@ Operation* Engine::take_in(Library& library) noexcept {
   Operation* ended = nullptr;
   for (Operation* operation = turn_.take(); operation != nullptr;) {
     Operation* const next = operation->next;
-    if (operation->description.has_communicator) {
+    const bool is_of_program = operation->is_started;
+    if (operation->description.has_communicator && !operation->description.may_be_freed) {
       library.expect_errors(operation->description.communicator);
     }
-    if (!operation->is_started) {
+    if (operation->description.has_window) {
+      library.expect_errors_of_window(operation->description.communicator);
+    }
+    if (!is_of_program) {
       record_post(*operation, library);
     }
     if (operation->is_attempt) {
@@ -191,7 +195,8 @@ Operation* Engine::take_in(Library& library) noexcept {
       tell_of_start(*operation);
     }
     // MPI asks nothing of a request that is null, so it would never end.
-    if (operation->code != 0 || library.is_null(operation->request.data()) || has_gone(*operation, library)) {
+    if (operation->code != 0 || library.is_null(operation->request.data()) ||
+        (!is_of_program && has_gone(*operation, library))) {
       operation->next = std::exchange(ended, operation);
     } else {
       outstanding_.add(library, operation);
@@ -325,7 +330,7 @@ bool Engine::for_each_wait(const tasking::VisitWait& visit) const {
       const Turn::Leaving leaving;
       const auto say = [&](const Operation& operation) {
         visit(operation.wait != nullptr ? operation.wait->task : operation.task,
-              [&] { return text_of(operation, *library); });
+              [&] { return text_of_wait(operation, *library); });
       };
       outstanding_.for_each(say);
       attempts_.for_each(say);

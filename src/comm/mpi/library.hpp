@@ -48,6 +48,8 @@ class Library {
   virtual void leave() noexcept = 0;
   /// The same holds for operations on this communicator.
   virtual void expect_errors(const Communicator& communicator) noexcept = 0;
+  /// The same for operations on this window.
+  virtual void expect_errors_of_window(const Communicator& /*window*/) noexcept {}
   /// What a trace calls the communicator, which is still there. Null: messages in it cannot be told from others', as between two groups.
   virtual const Channel* channel_of(const Communicator& /*communicator*/) noexcept { return nullptr; }
   /// Of a message whose description has a size.

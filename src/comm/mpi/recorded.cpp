@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "comm/mpi/begun_requests.hpp"
@@ -38,7 +37,7 @@ bool is_matched_probe(const Description& description) noexcept {
 
 bool is_message(const Operation& operation) noexcept {
   const Description& description = operation.description;
-  return description.has_communicator &&
+  return description.has_communicator && !description.may_be_freed &&
          (!operation.is_attempt || description.exchanges || is_matched_probe(description));
 }
 
@@ -65,10 +64,9 @@ void send(std::uint64_t message, const Channel& channel, int rank, int tag, std:
 // A request that the program has started is its message, which began there.
 void begin(Operation& operation) noexcept {
   if (operation.is_started) {
-    if (const auto begun = BegunRequests::of_process().take(request_in(operation.request.data()))) {
+    if (const auto begun = BegunRequests::of_process().take_message(request_in(operation.request.data()))) {
       operation.message = begun->message;
       operation.channel = begun->channel;
-      operation.description.receives = begun->receives;
       return;
     }
   }
@@ -116,10 +114,14 @@ void end(const Operation& operation) noexcept {
   }
 }
 
-int start_for_program(const Description& description, const Start& start, void* request, Library& library) {
-  const BegunRequest begun{.message = BegunRequests::next_number(),
-                           .channel = library.channel_of(description.communicator),
-                           .receives = description.receives};
+int start_for_program(const BegunCall& call, const Description& description, const Start& start, void* request,
+                      Library& library) {
+  const BegunRequest begun{.call = &call,
+                           .communicator = description.communicator,
+                           .peer = description.peer,
+                           .tag = description.tag,
+                           .message = BegunRequests::next_number(),
+                           .channel = library.channel_of(description.communicator)};
   trace::message_begun(begun.message, trace::number_of(tasking::task_that_binds()), description.call);
   if (begun.channel != nullptr && description.peer != detail::mpi::no_peer) {
     if (description.receives) {
@@ -129,20 +131,20 @@ int start_for_program(const Description& description, const Start& start, void* 
     }
   }
   const int code = start.function(start.closure.data(), request);
-  std::optional<BegunRequest> ended = begun;
+  std::uint64_t ended = begun.message;
   if (code == 0 && !library.is_null(request)) {
     // MPI gives a handle again only after its request has ended. The program has learned of that end by another call, such as MPI_Test.
     ended = BegunRequests::of_process().add(request_of(request, library), begun);
   }
-  if (ended) {
-    trace::message_ended(ended->message);
+  if (ended != 0) {
+    trace::message_ended(ended);
   }
   return code;
 }
 
 void end_for_program(const void* request, const Library& library, const detail::mpi::Found& found) noexcept {
-  const auto begun = BegunRequests::of_process().take(request_of(request, library));
-  if (begun && begun->channel != nullptr && begun->receives && found.tag >= 0) {
+  const auto begun = BegunRequests::of_process().take_message(request_of(request, library));
+  if (begun && begun->channel != nullptr && begun->call->receives && found.tag >= 0) {
     trace::message_ended(begun->message, rank_in_world(*begun->channel, found.source), tag_of(found.tag));
   } else if (begun) {
     trace::message_ended(begun->message);

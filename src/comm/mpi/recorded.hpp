@@ -7,6 +7,7 @@
 namespace dovetail::comm::mpi {
 
 class Library;
+using detail::mpi::BegunCall;
 
 namespace recorded {
 
@@ -14,7 +15,8 @@ void begin(Operation& operation) noexcept;
 void post(Operation& operation, Library& library) noexcept;
 void end(const Operation& operation) noexcept;
 /// A message that the program starts by itself. In the turn. @returns MPI's code.
-int start_for_program(const Description& description, const Start& start, void* request, Library& library);
+int start_for_program(const BegunCall& call, const Description& description, const Start& start, void* request,
+                      Library& library);
 /// It has ended, and no operation waits for it.
 void end_for_program(const void* request, const Library& library, const detail::mpi::Found& found) noexcept;
 
