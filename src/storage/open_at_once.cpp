@@ -15,13 +15,6 @@ namespace {
 // Flags with which an open may have to wait for a device, or is not for an existing file.
 constexpr int not_at_once = O_CREAT | O_EXCL | O_TRUNC | O_TMPFILE | O_PATH;
 
-int open_cached(const char* path, int flags) noexcept {
-  open_how how{};
-  how.flags = static_cast<unsigned>(flags);
-  how.resolve = RESOLVE_CACHED;
-  return static_cast<int>(syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
-}
-
 // Opening a FIFO or a device may wait for its other end; opening a file of a server, for the server.
 bool opens_without_waiting(int found) {
   struct stat status{};
@@ -33,6 +26,13 @@ bool opens_without_waiting(int found) {
 }
 
 }  // namespace
+
+int open_cached(const char* path, int flags) noexcept {
+  open_how how{};
+  how.flags = static_cast<unsigned>(flags);
+  how.resolve = RESOLVE_CACHED;
+  return static_cast<int>(syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
+}
 
 int open_at_once(const char* path, int flags) {
   if ((flags & not_at_once) != 0) {

@@ -7,5 +7,7 @@ namespace dovetail::storage {
 /// cache. Creates and truncates nothing. Returns a descriptor, or -1: then nothing has happened, and the answer is another thread's to
 /// find. Any thread; does not suspend. @throws std::bad_alloc
 int open_at_once(const char* path, int flags);
+/// `open` of what the kernel finds in its cache, else -1 with the errno EAGAIN. Opening itself may still wait.
+int open_cached(const char* path, int flags) noexcept;
 
 }  // namespace dovetail::storage
