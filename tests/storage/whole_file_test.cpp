@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "support.hpp"
-#include "tasking/support.hpp"
 
 namespace dovetail::test {
 namespace {
