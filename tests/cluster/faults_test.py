@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -143,6 +144,38 @@ def test_a_call_that_dask_gives_up_is_tried_once_more(local, tmp_path):
                 assert dt.task(die_once)(str(tmp_path)).result() == "the second time"
         finally:
             client.unregister_scheduler_plugin("gives up")
+
+
+def scheduler_at(port, folder):
+    """A scheduler in a process of its own. Its address is in a file."""
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)),
+            *("--no-dashboard", "--scheduler-file", str(folder / "scheduler.json")),
+        ],
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def test_tasks_fail_when_the_scheduler_starts_again(tmp_path, until):
+    """It has no ledger, and its workers have no agents. Dask connects with it as if nothing had been."""
+    first = scheduler_at(0, tmp_path)
+    second = None
+    try:
+        address = until(
+            lambda: (tmp_path / "scheduler.json").exists()
+            and json.loads((tmp_path / "scheduler.json").read_text())["address"]
+        )
+        with pytest.raises(dt.TaskFailed, match="connection to the scheduler was lost"), dt.Cluster(address):
+            waits = dt.io(abs)(-1)
+            first.kill()
+            second = scheduler_at(address.rpartition(":")[2], tmp_path)
+            waits.result()
+    finally:
+        for process in (first, second):
+            if process is not None:
+                process.kill()
+                process.wait()
 
 
 DRIVER = """

@@ -43,6 +43,7 @@ class Dispatcher:
         self._security = security
         self._patience = patience
         self._client: Any = None
+        self._connection: Any = None  # to the scheduler
         self._loop = asyncio.new_event_loop()
         self._inbox: collections.deque[Job] = collections.deque()
         self._lock = threading.Lock()
@@ -137,7 +138,7 @@ class Dispatcher:
         finally:
             ready.set()
         self._end = asyncio.Event()
-        watch = asyncio.ensure_future(self._watch())
+        watch = asyncio.gather(self._watch(), self._watch_connection())
         await self._end.wait()
         watch.cancel()
         self._drop_questions()
@@ -164,6 +165,7 @@ class Dispatcher:
             name="dovetail",
         )
         self._most_losses = dask.config.get("distributed.scheduler.allowed-failures")
+        self._connection = self._client.scheduler_comm
         try:
             await self._keep_ledger()
             await self._start_agents()
@@ -244,6 +246,15 @@ class Dispatcher:
                     return
             self.pump()
 
+    async def _watch_connection(self) -> None:
+        """Dask connects again, also with a scheduler that was started anew, which knows neither the calls nor the ledger, and whose workers have no agents."""
+        while self._is_connected():
+            await asyncio.sleep(_INTERVAL)
+        self._lose(ConnectionError("the connection to the scheduler was lost"))
+
+    def _is_connected(self) -> bool:
+        return self._client.status == "running" and self._client.scheduler_comm is self._connection
+
     async def _look(self) -> None:
         from distributed.comm import get_address_host
 
@@ -294,7 +305,7 @@ class Dispatcher:
 
     def pump(self) -> None:
         """Sends what there is room for."""
-        if self._tries_suspect and self._is_busy():
+        if not self._is_connected() or (self._tries_suspect and self._is_busy()):
             return
         self._tries_suspect = False
         self._pump_io()
