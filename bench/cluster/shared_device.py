@@ -1,10 +1,10 @@
-"""What the ledger of a cluster is worth on a shared folder that congests: a static constraint for the whole cluster against one for each node alone.
+"""What the ledger of a cluster is worth on a shared folder that congests: a constraint for the whole cluster against one for each node alone.
 
     python bench/cluster/shared_device.py [--nodes 3] [--tasks 72] [--rounds 5] [--json FILE]
 
 Nodes are processes of this machine with addresses of their own. The folder is that of `bench/devices/congested_fs.py`, 100 MB/s for up to 4 writers. Each
-task writes 4 MB and waits until they are stored. `cluster`: storage_bw=25, so four run at once in the cluster. `node`: each node lets four run at
-once, by `most_at_once`. Exit status 77 if this machine cannot mount the folder.
+task writes 4 MB and waits until they are stored. `cluster`: storage_bw=25, so four run at once in the cluster, which is best. `adaptive`: the ledger
+finds how many. `node`: each node lets four run at once, by `most_at_once`. `none`: no constraint. Exit status 77 if this machine cannot mount the folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AT_ONCE = 4
 CONFIG = """
 [[device]]
 name = "cluster"
-paths = ["{folder}/cluster"]
+paths = ["{folder}/cluster", "{folder}/adaptive", "{folder}/none"]
 write = {peak}
 shared = true
 [[device]]
@@ -53,7 +53,10 @@ def measure(nodes: int, tasks: int, rounds: int, folder: Path, config: Path) -> 
     contenders = {
         "node": dt.io(write, device="node", label="node"),
         "cluster": dt.io(write, device="cluster", storage_bw=PEAK / AT_ONCE, label="cluster"),
+        "adaptive": dt.io(write, device="cluster", storage_bw="adaptive", label="adaptive"),
+        "none": dt.io(write, device="cluster", label="none"),
     }
+    levels: list[int] = []
     workers = {
         number: {
             "cls": distributed.Nanny,
@@ -71,7 +74,7 @@ def measure(nodes: int, tasks: int, rounds: int, folder: Path, config: Path) -> 
         "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": "127.0.0.1:0"},
     }
     rates: dict[str, list[float]] = {name: [] for name in contenders}
-    with distributed.SpecCluster(workers=workers, scheduler=scheduler) as cluster, dt.Cluster(cluster):
+    with distributed.SpecCluster(workers=workers, scheduler=scheduler) as cluster, dt.Cluster(cluster) as used:
         for task in contenders.values():  # not measured: what the first tasks load
             dt.wait([task(str(folder / task.label / f"first{number}")) for number in range(nodes)])
         for number in range(rounds):
@@ -79,12 +82,14 @@ def measure(nodes: int, tasks: int, rounds: int, folder: Path, config: Path) -> 
                 started = time.perf_counter()
                 dt.wait([contenders[name](str(folder / name / f"file{place}")) for place in range(tasks)])
                 rates[name].append(tasks * BYTES / 1e6 / (time.perf_counter() - started))
+            levels += [device["at_once"] for device in used.devices() if device["name"] == "cluster"]
     medians = {name: statistics.median(each) for name, each in rates.items()}
     return {
         "nodes": nodes,
         "tasks": tasks,
         "mb_per_second": {name: {"median": medians[name], "all": each} for name, each in rates.items()},
-        "ratio": medians["cluster"] / medians["node"],
+        "levels_of_adaptive": levels,
+        "ratio": {name: medians[name] / medians["node"] for name in contenders},
     }
 
 
@@ -104,7 +109,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as backing, tempfile.TemporaryDirectory() as settings:
         try:
             with CongestedFs(peak=PEAK, saturation=2, knee=AT_ONCE, penalty=0.15, backing=backing) as system:
-                for name in ("cluster", "node"):
+                for name in ("cluster", "node", "adaptive", "none"):
                     (Path(system.path) / name).mkdir()
                 config = Path(settings) / "dovetail.toml"
                 config.write_text(CONFIG.format(folder=system.path, peak=PEAK, at_once=AT_ONCE))
@@ -113,8 +118,8 @@ def main() -> int:
             print(f"shared_device: {error}", file=sys.stderr)
             return 77
     for name, rate in result["mb_per_second"].items():
-        print(f"constraint for each {name}: {rate['median']:.1f} MB/s")
-    print(f"ratio: {result['ratio']:.2f}")
+        print(f"{name}: {rate['median']:.1f} MB/s, {result['ratio'][name]:.2f} of `node`")
+    print(f"levels of adaptive after each round: {result['levels_of_adaptive']}")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(result, indent=2) + "\n")
     return 0

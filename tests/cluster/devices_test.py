@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from dovetail.cluster import devices
-from dovetail.cluster.ledger import Ledger, Need
+from dovetail.cluster.ledger import Ledger
 
 
 class Worker:
@@ -27,7 +27,7 @@ class Worker:
 
     def batched_send(self, message):
         need = json.loads(json.dumps(message))["need"]
-        asked = Need(*need)._replace(types=devices.types_of(need[-1]))
+        asked = devices.need_of(need)
         for _, grant in self.ledger.need(self.id, asked, time.monotonic()):
             self.tell(list(grant))
 

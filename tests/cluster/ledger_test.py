@@ -7,7 +7,8 @@ import os
 
 import pytest
 from dovetail.cluster.learning import LearnedType, choose
-from dovetail.cluster.ledger import SECONDS, Learned, Ledger, Need
+from dovetail.cluster.lease import Entry, Lease
+from dovetail.cluster.ledger import SECONDS, Grant, Learned, Ledger, Need
 from simulated_cluster import DEVICE, Cluster, Learner
 
 SCHEDULES = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "1")) * 300
@@ -22,6 +23,9 @@ def random_schedule(seed: int) -> None:
     cluster.lateness = random.choice([0.01, 1.0, 6.0])
     shares = random.choice([[1 / 3], [0.1, 0.25], [1.0, 0.05], [0.5, 0.4, 0.3, 0.2]])
     learned = random.choice([0.0, 0.0, 0.3, 1.0])
+    adaptive = random.choice([0.0, 0.0, 0.5])
+    cluster.disk.rate = random.choice([lambda at_once: 1.0, lambda at_once: min(at_once, 6) / (1 + at_once)])
+    static: dict[str, list[Entry]] = {}
     numbers = itertools.count()
     nodes = [cluster.join(f"node {next(numbers)}") for _ in range(random.choice([1, 2, 3, 8]))]
     for _ in range(random.randint(5, 40)):
@@ -37,13 +41,18 @@ def random_schedule(seed: int) -> None:
             cluster.cut_off(node.name)
         elif event < 0.4:
             node.reachable = not node.reachable  # the network, and Dask has not noticed
+        elif event < 0.5:
+            for entry in static.pop(node.name, []):  # a program goes
+                node.withdraw(entry, node.lease)
         else:
             for _ in range(random.randint(1, 10)):
                 seconds = random.expovariate(1 / random.choice([0.01, 0.1, longest]))
                 if random.random() < learned:
                     node.spawn_auto(seconds)
+                elif random.random() < adaptive:
+                    node.spawn_adaptive(seconds, random.choice(["one", "two"]))
                 else:
-                    node.spawn(random.choice(shares), seconds)
+                    static.setdefault(node.name, []).append(node.spawn(random.choice(shares), seconds))
         cluster.run(cluster.now + random.expovariate(1 / random.choice([0.01, 0.5, 3.0])))
     # No faults from now on; what is on its way may still come late, twice or never.
     cluster.losses = 0.0
@@ -110,6 +119,85 @@ def test_a_node_that_stops_gives_back_what_its_tasks_do_not_use():
     assert device["nodes"] == {"node": 150.0} and not device["waiting"]
     cluster.run(30.0)
     assert node.begun == 2
+
+
+def test_a_node_that_hangs_gets_no_more_and_what_it_got_since_returns():
+    cluster = Cluster(1, losses=0.0)
+    hangs, *others = (cluster.join(name) for name in ("hangs", "one", "two"))
+    for node in (hangs, *others):
+        for _ in range(400):
+            node.spawn(0.5, 0.1)
+    cluster.run(2.0)
+    while not hangs.running:
+        cluster.run(cluster.now + 0.01)
+    hangs.alive = False  # but its process is there
+    cluster.run(cluster.now + 1.0)
+    assert cluster.amounts()["hangs"] == 1.0  # it was its turn
+    cluster.run(cluster.now + SECONDS)
+    assert cluster.amounts()["hangs"] <= 0.5 and "hangs" not in cluster.ledger.report()[0]["waiting"]
+    begun = sum(node.begun for node in others)
+    cluster.run(cluster.now + 10.0)
+    assert sum(node.begun for node in others) - begun >= 90
+    assert cluster.amounts()["hangs"] <= 0.5
+
+
+def test_a_node_that_was_silent_keeps_only_what_it_uses():
+    """The ledger may have given the rest away."""
+    now, sent = [0.0], []
+    lease = Lease(DEVICE, "disk", 100.0, lambda: now[0], sent.append)
+    for silent, keeps in ((0.8, 1.0), (SECONDS + 1.0, 0.5)):
+        lease.enter(Entry(lambda: None, 0.5 if not sent else 1e-6))
+        lease.granted(Grant(DEVICE, sent[-1].number, 1.0, 1.0))
+        now[0] += silent
+        lease.tick()
+        assert sent[-1].keeps == pytest.approx(keeps, abs=1e-5)
+        lease.granted(Grant(DEVICE, sent[-1].number, 1.0, 1.0))
+
+
+def test_the_ledger_makes_no_room_for_a_task_that_is_withdrawn():
+    cluster = Cluster(1, losses=0.0)
+    busy, large = cluster.join("busy"), cluster.join("large")
+    for _ in range(600):
+        busy.spawn(0.25, 0.1)
+    cluster.run(1.0)
+    entry = large.spawn(1.0, 0.1)
+    cluster.run(1.01)
+    assert "large" in cluster.ledger.report()[0]["waiting"]
+    large.withdraw(entry, large.lease)
+    cluster.run(1.02)
+    assert "large" not in cluster.ledger.report()[0]["waiting"]
+    begun = busy.begun
+    cluster.run(3.02)
+    assert busy.begun - begun >= 0.95 * 4 * 2.0 / 0.1
+
+
+def test_a_grant_that_is_lost_after_its_task_was_withdrawn_returns():
+    """The node uses nothing, and so does not renew."""
+    cluster = Cluster(1, losses=0.0)
+    first, second = cluster.join("first"), cluster.join("second")
+    first.spawn(1.0, 1.0)
+    cluster.run(0.1)
+    entry = second.spawn(0.5, 1.0)
+    cluster.run(0.2)
+    second.reachable = False
+    second.withdraw(entry, second.lease)
+    cluster.run(1.3)
+    assert cluster.ledger.report()[0]["nodes"]["second"] == 150.0
+    second.reachable = True
+    cluster.run(5.0)
+    assert not cluster.granted()
+
+
+def test_a_node_that_stops_tells_that_nothing_waits_there():
+    cluster = Cluster(1, losses=0.0)
+    busy, stops = cluster.join("busy"), cluster.join("stops")
+    busy.spawn(1.0, 2.0)
+    cluster.run(0.1)
+    stops.spawn(1.0, 1.0)
+    cluster.run(0.2)
+    stops.lease.stop()
+    cluster.run(0.3)
+    assert not cluster.ledger.report()[0]["waiting"]
 
 
 def test_one_node_learns_alone_and_all_use_what_it_has_found():

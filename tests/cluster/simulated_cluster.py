@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from dovetail.cluster.learning import LearnedType, Progress, Task
 from dovetail.cluster.lease import Entry, Lease
-from dovetail.cluster.ledger import ROUNDING, Grants, Learned, Ledger
+from dovetail.cluster.ledger import ROUNDING, SECONDS, Grants, Learned, Ledger
+from dovetail.cluster.tuning import TunedTask, TunedType
 
 DEVICE = "a device"
 TICK = 0.25
@@ -49,6 +50,50 @@ class Learner:
         return Progress(1, self.REGISTRY)
 
 
+class Disk:
+    """Serves all tasks that are on it alike. rate: seconds of work per second, with so many at once."""
+
+    def __init__(self, cluster: Cluster, rate: Callable[[int], float]) -> None:
+        self.rate = rate
+        self.ended = 0
+        self._cluster = cluster
+        self._left: dict[Entry, tuple[float, Callable[[], None]]] = {}
+        self._advanced = 0.0
+        self._plans = itertools.count()
+        self._plan = 0
+
+    def serve(self, entry: Entry, work: float, end: Callable[[], None]) -> None:
+        self._advance()
+        self._left[entry] = work, end
+        self._plan_next()
+
+    def drop(self, entry: Entry) -> None:
+        self._advance()
+        self._left.pop(entry, None)
+        self._plan_next()
+
+    def _advance(self) -> None:
+        passed = self._cluster.now - self._advanced
+        self._advanced = self._cluster.now
+        if self._left:
+            done = passed * self.rate(len(self._left)) / len(self._left)
+            self._left = {entry: (left - done, end) for entry, (left, end) in self._left.items()}
+
+    def _plan_next(self) -> None:
+        plan = self._plan = next(self._plans)
+        if self._left:
+            entry = min(self._left, key=lambda entry: self._left[entry][0])
+            seconds = max(self._left[entry][0], 0.0) * len(self._left) / self.rate(len(self._left))
+            self._cluster.after(seconds, lambda: self._end(entry) if plan == self._plan else None)
+
+    def _end(self, entry: Entry) -> None:
+        self._advance()
+        end = self._left.pop(entry)[1]
+        self.ended += 1
+        self._plan_next()
+        end()
+
+
 class Node:
     def __init__(self, cluster: Cluster, name: str, rate: float) -> None:
         self.name = name
@@ -56,6 +101,7 @@ class Node:
         self.alive = True
         self.is_replaced = False
         self.reachable = True
+        self.silent_since = 0.0
         self.waiting = 0
         self.running: dict[Entry, bool] = {}
         """Bodies; False: the ledger has given their share away, since it took this node for dead."""
@@ -65,6 +111,7 @@ class Node:
         self.ticks = False
         self.learner = Learner(cluster.epochs)
         self.learned = LearnedType("a type", self.lease, self.learner.progress)
+        self.tuned = TunedType("a type", self.lease)
 
     @property
     def works(self) -> bool:
@@ -73,7 +120,7 @@ class Node:
     def send(self, need):
         self.cluster.message(lambda: self.reachable and self.alive, lambda: self.cluster.hears(self.name, need))
 
-    def spawn(self, share: float, seconds: float) -> None:
+    def spawn(self, share: float, seconds: float) -> Entry:
         def begin() -> None:
             assert not self.is_replaced, f"{self.name} begins a task, and the ledger has given its share away"
             self.waiting -= 1
@@ -92,6 +139,36 @@ class Node:
         entry = Entry(begin, share)
         self.lease.enter(entry)
         self.tick_soon()
+        return entry
+
+    def spawn_adaptive(self, work: float, label: str = "a type") -> TunedTask:
+        """On the cluster's disk."""
+
+        def begin() -> None:
+            assert not self.is_replaced, f"{self.name} begins a task, and the ledger has given its share away"
+            self.waiting -= 1
+            self.begun += 1
+            self.running[task] = True
+            self.cluster.check()
+            self.cluster.disk.serve(task, work, end)
+
+        def end() -> None:
+            if self.alive:
+                del self.running[task]
+                of_type.leave(task)
+                self.tick_soon()
+
+        self.waiting += 1
+        of_type = self.lease.types.get(TunedType(label, self.lease).key) or TunedType(label, self.lease)
+        task = TunedTask(of_type, begin)
+        of_type.enter(task)
+        self.tick_soon()
+        return task
+
+    def withdraw(self, entry: Entry, holder: Lease | TunedType) -> None:
+        """Its program needs it no more."""
+        if holder.withdraw(entry):  # others may begin in it
+            self.waiting -= 1
 
     def spawn_auto(self, seconds: float) -> None:
         def begin() -> None:
@@ -143,10 +220,13 @@ class Cluster:
         self.lateness = lateness
         self.drift = drift
         self.epochs = Learner.EPOCHS
+        self.disk = Disk(self, lambda at_once: 1.0)
         self.ledger = Ledger()
         self.clock = Clock(self, self.random_rate())
         self.nodes: dict[str, Node] = {}
         self.messages = 0
+        self.taken_back: dict[str, float] = {}
+        """From nodes that seemed to hang, and may have begun tasks with it that have not ended."""
         self._passed = 0
         self._numbers = itertools.count()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -170,7 +250,14 @@ class Cluster:
             self.after(delay, lambda late=late: arrive() if passes() or late else None)
 
     def hears(self, name, need):
-        self.tell(self.ledger.need(name, need, self.clock()))
+        before = self.amounts()
+        self.nodes[name].silent_since = self.now
+        grants = self.ledger.need(name, need, self.clock())
+        for other, amount in self.amounts().items():
+            if other != name and amount < before.get(other, 0.0) - ROUNDING:
+                assert self.nodes[other].silent_since + SECONDS < self.now
+                self.taken_back[other] = self.taken_back.get(other, 0.0) + before[other] - amount
+        self.tell(grants)
 
     def tell(self, grants: Grants) -> None:
         for name, grant in grants:
@@ -191,6 +278,8 @@ class Cluster:
     def kill(self, name: str) -> None:
         node = self.nodes[name]
         node.alive = False
+        for entry in node.running:
+            self.disk.drop(entry)
         node.running.clear()
         self.remove(name)
 
@@ -225,15 +314,22 @@ class Cluster:
 
     # Running
 
+    def amounts(self) -> dict[str, float]:
+        devices = self.ledger._devices.values()
+        return {name: account.amount for device in devices for name, account in device.accounts.items()}
+
     def used(self) -> float:
         return sum(entry.share for node in self.nodes.values() for entry, counts in node.running.items() if counts)
 
     def check(self) -> None:
-        assert self.used() <= 1 + 3 * ROUNDING, f"the nodes use {self.used()} of the device at {self.now}"
+        self.taken_back = {name: taken for name, taken in self.taken_back.items() if self.nodes[name].running}
+        most = 1 + 3 * ROUNDING + sum(self.taken_back.values())
+        assert self.used() <= most, f"the nodes use {self.used()} of the device at {self.now}"
 
     def check_alone(self, node: Node) -> None:
         for other in self.nodes.values():
-            assert other is node or not any(other.running.values()), f"{node.name} does not learn alone"
+            alone = other is node or other.name in self.taken_back or not any(other.running.values())
+            assert alone, f"{node.name} does not learn alone"
 
     def _step(self) -> None:
         self._passed += 1

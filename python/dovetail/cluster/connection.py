@@ -66,12 +66,12 @@ class Cluster:
             dispatcher.close()
 
     def devices(self) -> list[dict[str, Any]]:
-        """The devices for which tasks had a static `storage_bw`, or `auto` if they are shared, as the scheduler accounts for them. Each is a dict:
+        """The devices for which tasks had a static `storage_bw`, or a learned one if they are shared, as the scheduler accounts for them. Each is a dict:
 
         `name`; `device`, by which the cluster tells it from others of that name; `mb_per_second`, as the last node that asked knows it; `nodes`: what
         each worker process may use of it, in MB/s, by address; `waiting`: the processes that wait for more, the next one first; `returning`: MB/s of workers
-        that have gone, whose leases have not ended. Raises `RuntimeError` unless the cluster has been started. Raises `OSError` if it does not
-        answer within the `timeout` of the cluster, or the program leaves meanwhile.
+        that have gone, whose leases have not ended; `at_once`: how many tasks of `adaptive` the cluster runs. Raises `RuntimeError`
+        unless the cluster has been started. Raises `OSError` if it does not answer within the `timeout` of the cluster, or the program leaves meanwhile.
         """
         dispatcher = self._dispatcher
         if dispatcher is None:

@@ -17,6 +17,8 @@ from ..logger import logger
 from .learning import LearnedType, Progress, Task
 from .lease import Entry, Lease
 from .ledger import Grant, Learned, Need, OfType
+from .level import Ended
+from .tuning import TunedTask, TunedType
 
 NEED = "dovetail-need"
 GRANT = "dovetail-grant"
@@ -24,6 +26,7 @@ GRANT = "dovetail-grant"
 _TICK = 0.25
 # By which programs call devices, such as paths.
 _MOST_NAMES = 1024
+_OTHER_LABELS = "(other labels)"
 # Of I/O tasks, in each process.
 _EXECUTORS = 64
 
@@ -93,29 +96,63 @@ def automatic(storage_bw: float | str | None) -> tuple[float, ...] | None:
     return None
 
 
+def adaptive(storage_bw: float | str | None) -> bool:
+    return str(storage_bw).replace(" ", "").replace("\t", "") == "adaptive"
+
+
 def asks_ledger(storage_bw: float | str | None) -> bool:
     """Whether the ledger of the cluster says when a task with this constraint begins."""
-    return fixed(storage_bw) is not None or automatic(storage_bw) is not None
+    return fixed(storage_bw) is not None or automatic(storage_bw) is not None or adaptive(storage_bw)
+
+
+def waits_for_ledger(storage_bw: float | str | None, device: str | None) -> bool:
+    """The same as this process knows the device; a node may know better."""
+    if fixed(storage_bw) is not None or not asks_ledger(storage_bw):
+        return asks_ledger(storage_bw)
+    try:
+        return bool(_core.storage_device(device or "", False)[3])
+    except (ValueError, OSError):
+        return True  # nodes have another `dovetail.toml`, or none has such a device
 
 
 def progress(device: Device, label: str, bounds: tuple[float, ...]) -> Progress:
     """How far this process is with learning of a type of tasks."""
     for there in json.loads(_core.admission_report())["devices"]:
-        for found in there["types"]:
-            if (found["device"], found["label"], automatic(found["constraint"])) == (device.name, label, bounds):
-                registry = [
-                    Learned(min(1.0, each["mb_per_second"] / device.bandwidth), each["at_once"], each["seconds"])
-                    for each in found["registry"]
-                ]
-                return Progress(found["at_once"], () if found["learning"] else tuple(registry))
+        types = [
+            each
+            for each in there["types"]
+            if (each["device"], automatic(each["constraint"])) == (device.name, bounds)
+        ]
+        # A process that has seen many labels learns the rest as one type.
+        for found in [each for name in (label, _OTHER_LABELS) for each in types if each["label"] == name]:
+            registry = [
+                Learned(min(1.0, each["mb_per_second"] / device.bandwidth), each["at_once"], each["seconds"])
+                for each in found["registry"]
+            ]
+            return Progress(found["at_once"], () if found["learning"] else tuple(registry))
     return Progress(1, ())
 
 
-def types_of(message: list[Any]) -> tuple[OfType, ...]:
-    """As they were before they were a message."""
+def need_of(message: list[Any]) -> Need:
+    """As it was before it was a message."""
+    need = Need(*message)
+    return need._replace(types=types_of(need.types))
+
+
+def grant_of(message: list[Any]) -> Grant:
+    """As it was before it was a message."""
+    grant = Grant(*message)
+    return grant._replace(types=types_of(grant.types))
+
+
+def types_of(message: Any) -> tuple[OfType, ...]:
     return tuple(
-        OfType(name, ready, tuple(Learned(*learned) for learned in registry)) for name, ready, registry in message
+        OfType(name, ready, tuple(Learned(*learned) for learned in registry), tuple(Ended(*each) for each in ended))
+        for name, ready, registry, ended in message
     )
+
+
+Holder = Lease | LearnedType | TunedType
 
 
 class Claim:
@@ -129,11 +166,11 @@ class Claim:
 
     def __init__(self, begin: Callable[[BaseException | None, float | None], None]) -> None:
         self._begin = begin
-        self._holder: Lease | LearnedType | None = None
+        self._holder: Holder | None = None
         self._entry: Any = None
         self._over = False
 
-    def enter(self, holder: Lease | LearnedType, entry: Any) -> None:
+    def enter(self, holder: Holder, entry: Any) -> None:
         if not self._over:
             self._holder, self._entry = holder, entry
             holder.enter(entry)
@@ -152,9 +189,10 @@ class Claim:
             logger.exception("a task that has its share of a device could not begin")
             asyncio.get_running_loop().call_soon(self.leave)
 
-    def leave(self) -> None:
-        """The task is over."""
+    def leave(self, failed: bool = True) -> None:
+        """The task is over. Nothing is learned from one that has failed."""
         if self._holder is not None:
+            self._entry.failed = failed
             self._holder.leave(self._entry)
 
     def withdraw(self) -> bool:
@@ -198,21 +236,22 @@ class Devices:
         else:
             found.add_done_callback(known)
 
-    def _entry(
-        self, device: Device, storage_bw: float | str, label: str, claim: Claim
-    ) -> tuple[Lease | LearnedType, Entry] | None:
+    def _entry(self, device: Device, storage_bw: float | str, label: str, claim: Claim) -> tuple[Holder, Entry] | None:
         """None: the ledger has nothing to say about it."""
         number, bounds = fixed(storage_bw), automatic(storage_bw)
         if number is not None:
             return self._lease(device), Entry(claim.begin, min(1.0, number / device.bandwidth))
-        if bounds is not None and device.shared:
+        if not device.shared:
+            return None
+        # What has its share from the ledger takes as little in this process as lets all executors run.
+        least = device.bandwidth / _EXECUTORS
+        if bounds is not None:
             of_type = self._type(device, label, bounds)
-            # What has its share from the ledger takes as little in this process as lets all executors run.
-            least = device.bandwidth / _EXECUTORS
             return of_type, Task(of_type, lambda: claim.begin(None, least), claim.begin)
-        return None
+        tuned = self._tuned(device, label)
+        return tuned, TunedTask(tuned, lambda: claim.begin(None, least))
 
-    def _enter(self, claim: Claim, entered: tuple[Lease | LearnedType, Entry] | None) -> None:
+    def _enter(self, claim: Claim, entered: tuple[Holder, Entry] | None) -> None:
         if entered is None:
             claim.go()
         else:
@@ -221,11 +260,17 @@ class Devices:
 
     def _type(self, device: Device, label: str, bounds: tuple[float, ...]) -> LearnedType:
         lease = self._lease(device)
-        key = f"{label} {bounds}"
+        key = f"auto{bounds} {label}"
         found = lease.types.get(key)
         if not isinstance(found, LearnedType):
             found = LearnedType(key, lease, lambda: progress(device, label, bounds))
         return found
+
+    def _tuned(self, device: Device, label: str) -> TunedType:
+        lease = self._lease(device)
+        made = TunedType(label, lease)
+        found = lease.types.get(made.key)
+        return found if isinstance(found, TunedType) else made
 
     def stop(self) -> None:
         """The agent ends, and has withdrawn what has not begun. What its bodies use goes back as they end."""
@@ -246,7 +291,7 @@ class Devices:
     def _granted(self, grant: list[Any], **_: Any) -> None:
         # Dask ends a worker whose handler raises.
         try:
-            told = Grant(*grant)._replace(types=types_of(grant[-1]))
+            told = grant_of(grant)
             lease = self._leases.get(told.device)
             if lease is not None:
                 lease.granted(told)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .lease import Entry, Lease
-from .ledger import ROUNDING, Learned
+from .ledger import ROUNDING, Learned, OfType
 
 
 class Progress(NamedTuple):
@@ -61,6 +61,9 @@ class LearnedType:
     @property
     def is_idle(self) -> bool:
         return self._tasks == 0 and self._turn is None and not self.has_news
+
+    def tells(self) -> OfType:
+        return OfType(self.key, self.ready, self.registry)
 
     def enter(self, task: Task) -> None:
         self._lease.types[self.key] = self  # the lease drops it while it is idle

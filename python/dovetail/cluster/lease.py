@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from .ledger import ROUNDING, SECONDS, Grant, Learned, Need, OfType
+from .level import FIRST
 
 # While a node uses a device, it tells that it lives so often.
 _RENEW = SECONDS / 4
@@ -15,14 +16,16 @@ _RETRY = SECONDS / 4
 
 
 class LearnedType(Protocol):
-    """See `learning`."""
+    """See `learning` and `tuning`."""
 
     ready: int
-    registry: tuple[Learned, ...]
 
     @property
     def has_news(self) -> bool:
         """It has found something that the ledger has not confirmed."""
+
+    def tells(self) -> OfType:
+        """What the ledger is to know; it gets that once."""
 
     @property
     def is_idle(self) -> bool:
@@ -38,11 +41,13 @@ class LearnedType(Protocol):
 class Entry:
     """A task that wants a share of the device. `begin` is called once, when it has it."""
 
-    __slots__ = ("begin", "share")
+    __slots__ = ("begin", "failed", "share")
 
     def __init__(self, begin: Callable[[], None], share: float = 0.0) -> None:
         self.begin = begin
         self.share = share
+        self.failed = False
+        """It is over, and was in vain."""
 
     def take(self) -> float:
         """The share that it would get now."""
@@ -66,6 +71,10 @@ class Lease:
         self.bandwidth = bandwidth
         self.types: dict[str, LearnedType] = {}
         """Those whose share is learned."""
+        self.at_once = FIRST
+        """Of tasks of `adaptive`, in the whole cluster."""
+        self.change = 0
+        """The number of that level, by which tasks are told apart that began before."""
         self._has_news = False
         self._clock = clock
         self._send = send
@@ -108,6 +117,7 @@ class Lease:
         raised = grant.amount > self._amount + ROUNDING
         self._amount = max(self._amount, grant.amount)
         self._fair = grant.fair
+        self.at_once, self.change = grant.at_once, grant.change
         told = [(self.types[known.type], known) for known in grant.types if known.type in self.types]
         for there, known in told:
             there.told(known.registry, known.ready)
@@ -132,6 +142,14 @@ class Lease:
             self._send(self._last)
         return bool(self._waiting) or self._amount > 0 or not self._answered
 
+    @property
+    def is_contended(self) -> bool:
+        """Whether tasks wait, here or elsewhere."""
+        return bool(self._waiting) or self._fair < 1
+
+    def now(self) -> float:
+        return self._clock()
+
     def is_valid(self) -> bool:
         """Whether tasks may begin with what was granted."""
         return self._clock() < self._valid
@@ -139,7 +157,7 @@ class Lease:
     def stop(self) -> None:
         """The process ends: nothing more begins, and what its tasks do not use goes back."""
         self._waiting.clear()
-        if self._amount > self._used or not self._answered:
+        if self._amount > self._used or not self._answered or self._last.step > 0:
             self._ask(self._used, 0.0, self._used)
 
     def is_cut_off(self) -> bool:
@@ -170,16 +188,14 @@ class Lease:
         renews = now >= self._first_sent + _RENEW and (self._amount > 0 or bool(self._waiting))
         step, wants = self._asks()
         asks = step > 0 and (step, wants) != (self._last.step, self._last.wants)
-        if renews or asks or self._has_news or self._keeps(now) < self._amount - ROUNDING:
+        # Else the ledger makes room for what nobody wants any more, and grants it to a node that does not renew.
+        waited = step == 0 and self._last.step > 0 and self._amount < self._last.wants - ROUNDING
+        if renews or asks or waited or self._has_news or self._keeps(now) < self._amount - ROUNDING:
             self._ask(self._keeps(now), step, wants)
 
     def _ask(self, keeps: float, step: float, wants: float) -> None:
         self._amount = keeps
-        types = tuple(
-            OfType(key, there.ready, there.registry)
-            for key, there in self.types.items()
-            if there.ready or there.has_news
-        )
+        types = tuple(there.tells() for there in self.types.values() if there.ready or there.has_news)
         self._last = Need(self.device, self._last.number + 1, keeps, step, wants, self.name, self.bandwidth, types)
         self._answered = False
         self._has_news = False
@@ -187,8 +203,9 @@ class Lease:
         self._send(self._last)
 
     def _keeps(self, now: float) -> float:
-        # What is not used is kept for the next task, for a while, if no other node waits for it.
+        # What is not used is kept for the next task, for a while, if no other node waits for it, and the ledger has not given it away.
         spares = not self._waiting and self._fair >= 1 and (self._inside > 0 or now < self._first_sent + _RENEW)
+        spares = spares and now < self._valid
         return self._amount if spares else min(self._amount, self._used)
 
     def _asks(self) -> tuple[float, float]:

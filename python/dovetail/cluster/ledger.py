@@ -3,9 +3,11 @@
 Pure: no Dask, no clock, no thread. `ledger_plugin` runs it in the scheduler, and `lease` is the node's side. All amounts are fractions of a device.
 
 *Why the sum holds.* A node uses no more than it was granted. It tells what it keeps (`Need`) after it has cut its own limit to that, and accepts only
-answers to its last `Need`. So what the ledger has written down for a node is never less than what the node may use. Messages may be lost, late
-or doubled. The ledger takes nothing back from a member. What a removed node had is free when its lease has ended, which is `SECONDS` after the
-node sent its last `Need`, or earlier.
+answers to its last `Need`. So what the ledger has written down for a node is never less than what the node may use, whichever messages are lost,
+late or doubled. What a removed node had is free when its lease has ended, which is `SECONDS` after the node sent its last `Need`, or earlier.
+
+From a member that says nothing for so long the ledger takes back what it has granted since that `Need`, and grants it no more until it is heard of:
+a node that hangs would get the device bit by bit. If it lives, and began tasks with that, the device has more than its share until these end.
 
 A *node* is one process, whose name no other process ever has. One that was removed does not come back.
 """
@@ -16,7 +18,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-PROTOCOL = 1
+from .level import FIRST, Ended, Level
+
+PROTOCOL = 2
 """Of the messages: programs whose numbers differ do not understand each other."""
 SECONDS = 3.0
 """A node that has had no answer for so long begins no more tasks on the device."""
@@ -26,6 +30,8 @@ _MOST_TYPES = 256
 """Of tasks, on one device. Programs may make a label for each task."""
 _MOST_TURNS = 64
 """In which a node gets all that it wants, if it is free."""
+TUNED = "adaptive "
+"""So begin the names of types of `adaptive`."""
 ROUNDING = 1e-9
 """Of sums of fractions that fill a device exactly."""
 
@@ -46,8 +52,10 @@ class OfType(NamedTuple):
     type: str
     ready: int
     """Tasks that wait: in a `Need` those of the node, in a `Grant` those of all other nodes."""
-    registry: tuple[Learned, ...]
-    """Empty: not known."""
+    registry: tuple[Learned, ...] = ()
+    """Of `auto`. Empty: not known."""
+    ended: tuple[Ended, ...] = ()
+    """Of `adaptive`, in a `Need`: since the one before."""
 
 
 class Need(NamedTuple):
@@ -82,6 +90,10 @@ class Grant(NamedTuple):
     """Others wait: what the node has above this it gives back as its tasks end. 1: it may keep all."""
     types: tuple[OfType, ...] = ()
     """What is known of those that the node has named."""
+    at_once: int = FIRST
+    """How many tasks of `adaptive` the cluster runs at once: each takes as large a share."""
+    change: int = 0
+    """Of that number: how often it was another one."""
 
 
 Grants = list[tuple[str, Grant]]
@@ -93,10 +105,11 @@ class _Account:
     """Of one node."""
 
     number: int
-    amount: float
+    keeps: float
     step: float
     wants: float
     heard: float
+    amount: float
     told: tuple[float, float] = (0.0, 1.0)
     """Amount and fair share."""
     ready: dict[str, int] = field(default_factory=dict)
@@ -121,6 +134,7 @@ class _Device:
     ready: Counter[str] = field(default_factory=Counter)
     """Of each type, tasks that wait in all nodes."""
     learned: dict[str, tuple[Learned, ...]] = field(default_factory=dict)
+    level: Level = field(default_factory=Level)
     ending: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Nodes that were removed: what they had, and until when they may use it."""
 
@@ -163,13 +177,19 @@ class Ledger:
             device.ready += Counter(ready)
             if account is not None:
                 device.ready -= Counter(account.ready)
-            account = device.accounts[node] = _Account(need.number, need.keeps, need.step, need.wants, now, ready=ready)
+            account = device.accounts[node] = _Account(
+                need.number, need.keeps, need.step, need.wants, now, need.keeps, ready=ready
+            )
             for of_type in need.types:
                 if of_type.registry:
                     self._learn(device, of_type)
+                for ended in of_type.ended:
+                    device.level.ended(of_type.type, ended)
+            device.level.decide(sum(count for name, count in device.ready.items() if name.startswith(TUNED)))
         # Else it has come twice or late: the answer to the last one may have been lost.
         account.heard = now
         self._place(device, node, account)
+        self._take_back(device, now)
         return self._grants(need.device, device, answers=node)
 
     def tick(self, now: float) -> Grants:
@@ -179,6 +199,7 @@ class Ledger:
             for node in ended:
                 del device.ending[node]
             if ended:
+                self._take_back(device, now)
                 grants += self._grants(name, device)
         self._forget_devices()
         return grants
@@ -186,7 +207,9 @@ class Ledger:
     def _forget_devices(self) -> None:
         """Those of hosts that have gone."""
         self._devices = {
-            name: device for name, device in self._devices.items() if device.accounts or device.ending or device.learned
+            name: device
+            for name, device in self._devices.items()
+            if device.accounts or device.ending or device.learned or device.level.change
         }
 
     def next_end(self) -> float | None:
@@ -207,6 +230,7 @@ class Ledger:
                 },
                 "waiting": list(device.queue),
                 "returning": {node: amount * device.bandwidth for node, (amount, _) in device.ending.items()},
+                "at_once": device.level.at_once,
             }
             for key, device in self._devices.items()
         ]
@@ -240,6 +264,14 @@ class Ledger:
         else:
             device.wanting.discard(node)
 
+    def _take_back(self, device: _Device, now: float) -> None:
+        """From nodes that hang. Those that wait ask all the time, so this is called in time."""
+        for node in [*device.queue, *device.holders]:
+            account = device.accounts[node]
+            if account.heard + SECONDS + MARGIN <= now and (account.step > 0 or account.amount > account.keeps):
+                account.amount, account.step = account.keeps, 0.0
+                self._place(device, node, account)
+
     def _grants(self, name: str, device: _Device, answers: str | None = None) -> Grants:
         """Gives what is free to those that wait, in turn. The first is waited for, or a large step might never be free."""
         free = 1 + ROUNDING - sum(account.amount for account in device.holders.values())
@@ -268,7 +300,10 @@ class Ledger:
             if node == answers or account.amount > amount or is_less_fair:
                 account.told = account.amount, fair
                 known = self._known(device, account)
-                grants.append((node, Grant(name, account.number, account.amount, fair, known)))
+                level = device.level
+                grants.append(
+                    (node, Grant(name, account.number, account.amount, fair, known, level.at_once, level.change))
+                )
         return grants
 
     @staticmethod

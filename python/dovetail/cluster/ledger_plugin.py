@@ -9,8 +9,8 @@ from typing import Any
 from distributed import SchedulerPlugin
 
 from ..logger import logger
-from .devices import GRANT, NEED, types_of
-from .ledger import PROTOCOL, Grants, Ledger, Need
+from .devices import GRANT, NEED, need_of
+from .ledger import PROTOCOL, Grants, Ledger
 
 NAME = "dovetail-ledger"
 
@@ -68,7 +68,7 @@ class LedgerPlugin(SchedulerPlugin):  # type: ignore[misc]
 
     def _need(self, worker: str, node: str, need: list[Any], **_: Any) -> None:
         try:
-            self._tell(self._ledger.need(node, Need(*need)._replace(types=types_of(need[-1])), time.monotonic()))
+            self._tell(self._ledger.need(node, need_of(need), time.monotonic()))
         except Exception:
             if worker not in self._misunderstood:  # it says it again and again
                 self._misunderstood.add(worker)
