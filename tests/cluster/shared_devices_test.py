@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -17,7 +19,19 @@ from dovetail.cluster.call import Function, Job
 from dovetail.cluster.dispatcher import Dispatcher
 from together import meet, note
 
-CONFIG = '[[device]]\nname = "parallel"\npaths = ["{folder}"]\nread = 100\nwrite = 100\nshared = true\n'
+CONFIG = """
+[[device]]
+name = "parallel"
+paths = ["{folder}"]
+read = 100
+write = 100
+shared = true
+[[device]]
+name = "other"
+read = 100
+write = 100
+shared = true
+"""
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +201,50 @@ def test_calls_that_wait_for_a_share_leave_their_slots_when_their_driver_goes(no
         until(lambda: not cluster.devices()[0]["nodes"])
 
 
+def test_computing_tasks_that_wait_for_a_share_hold_no_slot(nodes, tmp_path, until):
+    """Neither tasks without a share nor those of another device wait behind them, nor do tasks of Dask."""
+    import distributed
+
+    def stay(path):
+        open(path + " begun", "w").close()
+        while not os.path.exists(path):
+            time.sleep(0.005)
+
+    path = str(tmp_path / "open")
+    with dt.Cluster(nodes) as cluster, distributed.Client(nodes, set_as_default=False) as client:
+        dt.io(stay, storage_bw=100, device="parallel")(path)
+        until((tmp_path / "open begun").exists)
+        shares = [dt.task(abs, storage_bw=50, device="parallel")(-number) for number in range(40)]
+        # One of them may go to the node that has the device, which then does not ask.
+        until(lambda: len(cluster.devices()[0]["waiting"]) >= 2)
+        dt.wait([dt.task(meet)(str(tmp_path), number, 3) for number in range(3)])  # in all slots
+        assert dt.wait(dt.task(abs, storage_bw=50, device="other")(-1)) == 1
+        assert client.submit(abs, -2, pure=False).result() == 2
+        assert not any(share.done() for share in shares)
+        open(path, "w").close()
+        assert dt.wait(shares) == list(range(40))
+
+
+def test_no_more_computing_tasks_with_a_share_run_than_there_are_slots(cluster, tmp_path):
+    (tmp_path / "count").touch()
+    shares = dt.task(note, storage_bw=10, device="parallel")
+    others = dt.task(note)
+    futures = [each(str(tmp_path / "count"), 0.01) for _ in range(20) for each in (shares, others)]
+    assert max(dt.wait(futures)) <= 3
+
+
+def test_the_level_of_adaptive_holds_for_the_cluster(cluster, tmp_path):
+    """It begins with four at once, where three nodes for themselves would begin with twelve."""
+    (tmp_path / "count").touch()
+    task = dt.io(note, storage_bw="adaptive", device="parallel")
+    first = dt.wait([task(str(tmp_path / "count"), 0.05) for _ in range(12)])
+    assert max(first) <= 4
+    # More of them sleep as fast as few do, so the level rises.
+    assert max(dt.wait([task(str(tmp_path / "count"), 0.02) for _ in range(120)])) > 4
+    (parallel,) = [device for device in cluster.devices() if device["name"] == "parallel"]
+    assert parallel["at_once"] != 4
+
+
 def test_a_message_that_fails_does_not_keep_leases_from_returning(caplog):
     """Of a scheduler whose stream to one worker is broken."""
     pytest.importorskip("distributed", reason="Dask distributed is not installed")
@@ -327,23 +385,58 @@ def test_a_device_is_found_by_name_or_path(monkeypatch, tmp_path):
         devices.find("nosuch")
 
 
+LABELS = """
+import sys
+import dovetail as dt
+from dovetail.cluster import devices
+
+with dt.Runtime(workers=1):
+    dt.wait([dt.io(abs, storage_bw=50, device="parallel", label=f"label {number}")(-1) for number in range(300)])
+    late = dt.io(abs, storage_bw="auto", device="parallel", label="late")
+    for _ in range(100):
+        dt.wait(late(-1))
+    found = devices.progress("parallel", "late", ())
+    assert found.registry and 0 < found.registry[0].share <= 1, found
+    assert devices.progress("parallel", "late", (1.0, 2.0, 2.0)) == (1, ())
+"""
+
+
+def test_a_process_that_has_seen_many_labels_knows_what_it_learns(tmp_path):
+    """It learns all later ones as one type. A node that did not see the end of that had the device alone for ever."""
+    config = tmp_path / "dovetail.toml"
+    config.write_text(CONFIG.format(folder=tmp_path))
+    environment = {**os.environ, "DOVETAIL_CONFIG": str(config), "XDG_STATE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", LABELS], env=environment, check=True, timeout=200)
+
+
 def test_only_numbers_are_static_constraints():
     assert [devices.fixed(text) for text in (20, "20", " 2 0 ", 0.5)] == [20, 20, 20, 0.5]
     others = (None, "none", "auto", "auto(2,256,2)", "adaptive", "0", -1, "nan", "inf", "x")
     assert not any(devices.fixed(text) for text in others)
 
 
-def test_only_calls_that_ask_the_ledger_are_sent_alone():
+def test_only_calls_that_ask_the_ledger_are_sent_alone(monkeypatch):
     """The others are given back if they wait, and go in batches."""
 
     def batch_of(storage_bw):
         function = Function(dt.Task(abs, storage_bw=storage_bw), "driver", lambda job: None)
         function.seconds = 0.0001
         jobs = [Job(None, function, (number,), {}) for number in range(30)]
-        return Dispatcher._batch(SimpleNamespace(_threads={"node": 3}), jobs)
+        return len(Dispatcher._batch(SimpleNamespace(_threads={"node": 3}), jobs))
 
-    assert [len(batch_of(constraint)) for constraint in (None, "none", "adaptive")] == [10, 10, 10]
-    assert [len(batch_of(constraint)) for constraint in (20, "20", "auto", "auto(2,256,2)")] == [1, 1, 1, 1]
+    def unknown(name, measured):
+        raise ValueError(name)
+
+    learned = ("auto", "auto(2,256,2)", "adaptive", " adaptive")
+    for shared in (False, True):
+        monkeypatch.setattr(
+            devices._core, "storage_device", lambda name, measured, shared=shared: (name, (), 1.0, shared, True)
+        )
+        assert [batch_of(constraint) for constraint in (None, "none")] == [10, 10]
+        assert [batch_of(constraint) for constraint in (20, "20")] == [1, 1]
+        assert {batch_of(constraint) for constraint in learned} == {1 if shared else 10}
+    monkeypatch.setattr(devices._core, "storage_device", unknown)  # nodes may know it
+    assert {batch_of(constraint) for constraint in learned} == {1}
 
 
 def test_a_claim_is_left_or_withdrawn_once():

@@ -17,6 +17,7 @@ from typing import Any
 from .. import _core, elsewhere, process_worker
 from ..directions import UNORDERED
 from ..future import Future
+from ..logger import logger
 from ..runtime import Runtime
 from ..tasks import Task
 from . import devices, message
@@ -25,6 +26,8 @@ from .message import Fate
 
 # A call that has not begun after this many seconds goes back to the driver, which may give it to another worker.
 _PATIENCE = 0.1
+# A call that has not got its share of a device after this many seconds leaves its slot of Dask until it has.
+_BRIEFLY = 0.02
 # Functions that are kept, of all drivers.
 _MOST_FUNCTIONS = 4096
 _NOT_BEGUN = (Fate.NOT_BEGUN, 0.0, None)
@@ -42,11 +45,12 @@ class _Gate:
 class _Started:
     """A call on its way to become a task, which it is when its device has room. Thread-safe, but for what says that it is of the event loop."""
 
-    __slots__ = ("_future", "_there", "claim")
+    __slots__ = ("_begin", "_future", "_there", "claim")
 
     def __init__(self, waits: bool) -> None:
-        """waits: `set` may be called later, by another thread."""
+        """waits: `set` or `allow` may be called later, by another thread."""
         self.claim: Claim | None = None
+        self._begin: Callable[[], None] | None = None
         self._future: Future[Any] | None = None
         self._there = threading.Event() if waits else None
 
@@ -55,6 +59,26 @@ class _Started:
         self._future = future
         if self._there is not None:
             self._there.set()
+
+    def allow(self, begin: Callable[[], None]) -> None:
+        """It has its share. begin: calls `set`."""
+        self._begin = begin
+        if self._there is not None:
+            self._there.set()
+
+    def begin_in_slot(self) -> None:
+        """Begins it when it has its share. The calling thread is a slot of Dask, which runs other tasks if that takes long."""
+        from distributed import rejoin, secede
+
+        if self._there is None:
+            return
+        if not self._there.wait(_BRIEFLY):
+            secede()
+            self._there.wait()
+            if self._begin is not None:
+                rejoin()  # waits for a slot, which the share waits for as well
+        if self._begin is not None:
+            self._begin()
 
     def withdraw(self) -> None:
         """It need not begin. Of the event loop."""
@@ -123,13 +147,18 @@ class Agent:
         if once and _has_begun(key):
             return message.pack_ends([(number, Fate.BEGUN_BEFORE, 0.0, None) for number, *_ in calls])
         gate = _Gate()
-        started = [self._start(functions, call, gate) for call in calls]
+        alone = len(calls) == 1
+        started = [self._start(functions, call, gate, in_slot=alone) for call in calls]
         with self._lock:
             self._batches[key] = (gate, started)
         try:
-            if len(started) > 1:
+            if alone:
+                started[0].begin_in_slot()
+            else:
                 until = time.monotonic() + _PATIENCE
                 gate.open = all(call.wait(until) for call in started)
+                for waiting in [] if gate.open else started:
+                    self._in_loop(waiting.withdraw)
             ends = [there.end(call[0]) for call, there in zip(calls, started, strict=True)]
         finally:
             with self._lock:
@@ -193,8 +222,9 @@ class Agent:
         call: message.Call,
         gate: _Gate,
         done: Callable[[Future[Any]], None] | None = None,
+        in_slot: bool = False,
     ) -> _Started:
-        """done: called in any thread when its task, if it has become one, has ended."""
+        """done: called in any thread when its task, if it has become one, has ended. in_slot: `begin_in_slot` is called, which begins it."""
         called = self._task(call[1], functions)
         constraint = called.storage_bw
         if constraint is None or not asks_ledger(constraint):
@@ -205,11 +235,24 @@ class Agent:
 
             # Where a device has room, the ledger of the cluster says, for all of its nodes.
             def begin(error: BaseException | None, mb_per_second: float | None) -> None:
-                try:
-                    self._spawn(called, call, gate, started, done, claim, error, mb_per_second)
-                except BaseException:
-                    started.set(None)  # the call must not wait for it in vain
-                    raise
+                def spawn() -> None:
+                    try:
+                        self._spawn(called, call, gate, started, done, claim, error, mb_per_second)
+                    except BaseException:
+                        started.set(None)  # the call must not wait for it in vain
+                        raise
+
+                def spawn_in_slot() -> None:
+                    try:
+                        spawn()
+                    except Exception:
+                        logger.exception("task '%s' has its share of a device and could not begin", called.label)
+                        self._in_loop(claim.leave)
+
+                if in_slot:
+                    started.allow(spawn_in_slot)
+                else:
+                    spawn()
 
             claim = started.claim = Claim(begin)
             self._in_loop(self._devices.claim, called.device or "", constraint, called.label, claim)
@@ -239,16 +282,17 @@ class Agent:
             future = failing(gate, (), ())
         started.set(future)
         if claim is not None:
-            future.add_done_callback(lambda _: self._in_loop(claim.leave))
+            future.add_done_callback(lambda future: self._in_loop(claim.leave, _has_failed(future)))
         if done is not None:
             future.add_done_callback(done)
 
     def _with(self, called: Task[..., Any], mb_per_second: float) -> Task[..., Any]:
-        """The same with another constraint. Of the event loop."""
-        found = self._others.get(called)
-        if found is None:
-            found = self._others[called] = called.replaced(storage_bw=mb_per_second)
-        return found
+        """The same with another constraint."""
+        with self._lock:
+            found = self._others.get(called)
+            if found is None:
+                found = self._others[called] = called.replaced(storage_bw=mb_per_second)
+            return found
 
     def _in_loop(self, function: Callable[..., None], *args: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has been closed, and with it all that waits
@@ -355,6 +399,13 @@ def _end_of(number: int, future: Future[Any]) -> message.End:
         # Not of the body, which catches all: of the admission, such as an unknown device.
         cause = error.__cause__ or error
         return number, Fate.FAILED, 0.0, process_worker.dump_error(cause, "".join(traceback.format_exception(cause)))
+
+
+def _has_failed(future: Future[Any]) -> bool:
+    try:
+        return bool(future.result()[0] is not Fate.DONE)
+    except BaseException:
+        return True
 
 
 def _has_begun(key: str) -> bool:

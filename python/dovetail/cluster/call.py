@@ -13,7 +13,7 @@ from ..processes import RemoteTraceback
 from ..updating import update
 from ..used_names import UsedNames
 from . import message
-from .devices import asks_ledger
+from .devices import waits_for_ledger
 
 if TYPE_CHECKING:
     from ..tasks import Task
@@ -41,7 +41,8 @@ class Function:
         # If its node dies, it is not known what it has done to the file.
         self.once = task.retries == 0 and any(direction in _FILES_CHANGED for direction in directions)
         # It may wait long for its share, in its turn, which it would lose if it were given back.
-        self.alone = self.once or asks_ledger(task.storage_bw)
+        self.shares = waits_for_ledger(task.storage_bw, task.device)
+        self.alone = self.once or self.shares
         self.io = task.io
         self.has_account = task.limit is not None or task.storage_bw is not None
         limit = None if task.limit is None else (f"{driver}-{id(task.limit)}", task.limit.most)

@@ -119,9 +119,7 @@ def progress(device: Device, label: str, bounds: tuple[float, ...]) -> Progress:
     """How far this process is with learning of a type of tasks."""
     for there in json.loads(_core.admission_report())["devices"]:
         types = [
-            each
-            for each in there["types"]
-            if (each["device"], automatic(each["constraint"])) == (device.name, bounds)
+            each for each in there["types"] if (each["device"], automatic(each["constraint"])) == (device.name, bounds)
         ]
         # A process that has seen many labels learns the rest as one type.
         for found in [each for name in (label, _OTHER_LABELS) for each in types if each["label"] == name]:

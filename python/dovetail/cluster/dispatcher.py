@@ -16,6 +16,7 @@ from . import agent, message
 from .call import Job, WorkerDied
 from .marks import Marks
 from .node import Node, pack, settle
+from .sharing import Place, Sharing
 
 # A batch has calls for about this many seconds, at most so many calls and bytes.
 _SECONDS = 0.02
@@ -51,7 +52,8 @@ class Dispatcher:
         self._most_losses = 0
         self._lost: BaseException | None = None
         self._compute: list[Job] = []
-        self._accounted: list[Job] = []  # compute tasks with a limit or a share of a device
+        self._accounted: list[Job] = []  # compute tasks with a limit, or of whose device each node has its own account
+        self._sharing = Sharing(_AHEAD)  # compute tasks that ask the ledger
         self._io: list[Job] = []
         self._suspects: list[Job] = []
         self._tries_suspect = False  # it runs, and nothing else does
@@ -278,7 +280,7 @@ class Dispatcher:
 
     def _warn(self) -> None:
         waiting = len(self._compute) + len(self._accounted) + len(self._io) + len(self._suspects)
-        waiting += sum(map(len, self._under_way.values()))
+        waiting += self._sharing.waiting() + sum(map(len, self._under_way.values()))
         if self._threads or not waiting:
             self._warned = False
         elif not self._warned:
@@ -300,8 +302,12 @@ class Dispatcher:
             job.fail(_gone(job, self._lost))
         elif job.is_suspect:
             heapq.heappush(self._suspects, job)
+        elif function.io:
+            heapq.heappush(self._io, job)
+        elif function.shares:
+            self._sharing.push(job)
         else:
-            heapq.heappush(self._io if function.io else self._accounted if function.has_account else self._compute, job)
+            heapq.heappush(self._accounted if function.has_account else self._compute, job)
 
     def pump(self) -> None:
         """Sends what there is room for."""
@@ -330,7 +336,10 @@ class Dispatcher:
         accounts = self._accounts()
         # No more than their own processes have slots for: the others' slots are for the rest.
         most_accounted = _AHEAD * sum(self._threads[address] for address in accounts)
-        while len(self._under_way) < _AHEAD * slots:
+        # Those that wait for a share hold no slot, and so hold nothing else up.
+        for jobs, place in self._sharing.turns({address: self._threads[address] for address in accounts}):
+            self._start(self._batch(jobs), [place[1]], place)
+        while len(self._under_way) - self._sharing.under_way() < _AHEAD * slots:
             jobs = self._accounted if self._accounted_under_way < most_accounted else []
             if not jobs or (self._compute and self._compute[0] < jobs[0]):
                 jobs = self._compute
@@ -354,17 +363,25 @@ class Dispatcher:
             if call is not None:
                 self._start([(job, call)], self._accounts() if job.function.has_account else None)
 
-    def _start(self, batch: list[tuple[Job, message.Call]], workers: list[str] | None) -> None:
+    def _start(
+        self, batch: list[tuple[Job, message.Call]], workers: list[str] | None, place: Place | None = None
+    ) -> None:
         if batch:
             task = asyncio.ensure_future(self._send(batch, workers))
             self._under_way[task] = [job for job, _ in batch]
-            self._accounted_under_way += workers is not None
-            task.add_done_callback(lambda task: self._sent(task, workers is not None))
+            self._count(workers, place, 1)
+            task.add_done_callback(lambda task: self._sent(task, workers, place))
 
-    def _sent(self, task: asyncio.Task[None], accounted: bool) -> None:
+    def _sent(self, task: asyncio.Task[None], workers: list[str] | None, place: Place | None) -> None:
         del self._under_way[task]
-        self._accounted_under_way -= accounted
+        self._count(workers, place, -1)
         self.pump()
+
+    def _count(self, workers: list[str] | None, place: Place | None, by: int) -> None:
+        if place is not None:
+            self._sharing.count(place, by)
+        elif workers is not None:
+            self._accounted_under_way += by
 
     def _batch(self, jobs: list[Job]) -> list[tuple[Job, message.Call]]:
         """Calls that come next, as many as take the time of a batch and leave some for the other slots. What cannot be sent fails."""
@@ -458,6 +475,7 @@ class Dispatcher:
         with self._lock:
             self._lost = cause
             waiting = [*self._inbox, *self._compute, *self._accounted, *self._io, *self._suspects]
+            waiting += self._sharing.take_all()
             self._inbox.clear()
         self._compute, self._accounted, self._io, self._suspects = [], [], [], []
         for task, jobs in self._under_way.items():
