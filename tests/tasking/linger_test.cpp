@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "support.hpp"
-#include "tasking/linger.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/service.hpp"
 
@@ -41,19 +40,8 @@ class Polled final : public Service {
   std::size_t in_flight() const noexcept override { return in_flight_.load(); }
   nanoseconds poll_interval() const noexcept override { return interval; }
   bool on_demand() const noexcept override { return true; }
-  nanoseconds linger() noexcept override {
-    if (in_flight_.load() == 0 && !always) {
-      return {};
-    }
-    const nanoseconds time = learns ? learned_.ask() : lingering;
-    begun_.fetch_add(time > nanoseconds{} ? 1 : 0);
-    asked_.fetch_add(1);
-    return time;
-  }
-  void lingered(bool found) noexcept override {
-    learned_.ended(found);
-    (found ? found_ : in_vain_).fetch_add(1);
-  }
+  nanoseconds linger() noexcept override { return in_flight_.load() > 0 || always ? lingering : nanoseconds{}; }
+  void lingered(bool found) noexcept override { (found ? found_ : in_vain_).fetch_add(1); }
 
   /// The task completes when it has ended.
   void start(int polls_of_workers) { start(bind_event(), false, polls_of_workers); }
@@ -77,13 +65,8 @@ class Polled final : public Service {
   nanoseconds lingering{};
   std::atomic<bool> always{false};  ///< Workers linger with nothing in flight, too.
   bool anybody = false;             ///< Polls of the thread that keeps time count, too.
-  bool learns = false;              ///< How long workers linger, as the services of messages do. Otherwise `lingering`.
   unsigned found() const noexcept { return found_.load(); }
   unsigned in_vain() const noexcept { return in_vain_.load(); }
-  /// How often a worker was about to sleep, and how often it lingered then.
-  unsigned asked() const noexcept { return asked_.load(); }
-  unsigned begun() const noexcept { return begun_.load(); }
-  bool is_lingered_at() const noexcept { return begun_.load() != found_.load() + in_vain_.load(); }
 
  private:
   void start(Task* task, bool is_paused, int polls_of_workers) {
@@ -103,9 +86,6 @@ class Polled final : public Service {
   Task* waiting_ = nullptr;
   int polls_left_ = 0;
   std::atomic<std::size_t> in_flight_{0};
-  Linger learned_{nanoseconds(-1)};
-  std::atomic<unsigned> asked_{0};
-  std::atomic<unsigned> begun_{0};
   std::atomic<unsigned> found_{0};
   std::atomic<unsigned> in_vain_{0};
 };
@@ -188,38 +168,6 @@ TEST(PausedTaskTest, AReadyTaskGoesFirst) {
       })
       .get();
   EXPECT_TRUE(ran);
-}
-
-// An idle worker must not poll for ever for what comes seldom, and must poll again once it helps.
-TEST(LearnedLingerTest, IsGivenUpWhenInVainAndComesBackWhenItHelps) {
-  Runtime runtime(Options{.workers = 1});
-  polled->learns = true;
-  auto waits = runtime.spawn([] { polled->start(Polled::most); });
-  waits.wait_for(nanoseconds{});
-  const auto let_sleep = [&runtime] {
-    const unsigned before = polled->asked();
-    runtime.spawn([] {}).get();
-    test::await([before] { return polled->asked() > before && !polled->is_lingered_at(); });
-  };
-  for (int i = 0; i < 400; ++i) {
-    let_sleep();
-  }
-  EXPECT_GT(polled->begun(), 10U) << "now and then it is tried";
-  EXPECT_LT(polled->begun(), polled->asked() / 8);
-  EXPECT_EQ(polled->found(), 0U);
-  polled->end_at_next_poll();
-  while (!waits.ready()) {
-    let_sleep();
-  }
-  EXPECT_EQ(polled->found(), 1U);
-  waits = runtime.spawn([] { polled->start(Polled::most); });
-  const unsigned before = polled->begun();
-  for (int i = 0; i < 4; ++i) {
-    let_sleep();
-  }
-  EXPECT_GE(polled->begun() - before, 4U);
-  polled->end_at_next_poll();
-  waits.get();
 }
 
 TEST_P(LingerTest, TheEndOfTheRuntimeEndsIt) {
