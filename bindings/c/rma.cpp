@@ -178,6 +178,13 @@ int32_t dovetail_rma_segment_use(dovetail_rma_group* group, void* data, size_t b
   });
 }
 
+int32_t dovetail_rma_segment_end(dovetail_rma_segment* segment, const char* objection) {
+  return guarded(__func__, [&]() -> int32_t {
+    given(segment, "segment").segment.end(objection != nullptr ? objection : "");
+    return 0;
+  });
+}
+
 void* dovetail_rma_segment_data(const dovetail_rma_segment* segment) {
   return segment != nullptr ? segment->segment.data() : nullptr;
 }

@@ -23,6 +23,8 @@ namespace dovetail::python {
 namespace {
 
 constexpr const char* has_been_ended = "this group has been ended, and its segments with it";
+constexpr const char* segment_has_ended = "this segment has been ended";
+constexpr const char* segment_ends = "this segment is about to end";
 constexpr std::int64_t usual_notifications = 65536;
 constexpr std::chrono::milliseconds longest_limit = std::chrono::hours(24);
 
@@ -107,7 +109,7 @@ Place<Part>::~Place() {
 template <class Part>
 const Part& Place<Part>::get() const {
   if (!part_) {
-    throw std::logic_error(has_been_ended);
+    throw std::logic_error(why_ended);
   }
   return *part_;
 }
@@ -117,7 +119,15 @@ void Place<Part>::move_to(std::vector<Part>& parts) {
   if (part_) {
     parts.push_back(*std::exchange(part_, std::nullopt));
     used_.reset();
+    why_ended = has_been_ended;
   }
+}
+
+template <class Part>
+void Place<Part>::end() {
+  part_.reset();
+  used_.reset();
+  why_ended = segment_has_ended;
 }
 
 template class Place<rma::Segment>;
@@ -136,7 +146,7 @@ const rma::Group& GroupObject::get() const {
 
 std::shared_ptr<SegmentPlace> GroupObject::keep(rma::Segment segment, Held memory) {
   if (memory) {
-    used_->push_back(std::move(memory));
+    (*used_)[segment.id()] = std::move(memory);
   }
   auto place = std::make_shared<SegmentPlace>(used_, std::move(segment));
   places_.push_back(place);
@@ -180,14 +190,45 @@ void GroupObject::end() {
   used_.reset();  // a wait that is under way may keep it, and the group
 }
 
+void SegmentObject::end(const std::string& objection) {
+  const std::shared_ptr<SegmentPlace> place = place_;
+  rma::Segment segment = place->get();
+  const std::uint8_t number = segment.id();
+  const std::shared_ptr<UsedMemory> used = place->used();
+  const bool is_in_use = place->buffers > 0;
+  const auto finish = [&] {
+    place->why_ended = nullptr;
+    if (segment.is_ended()) {
+      place->end();
+      used->erase(number);
+    }
+  };
+  place->why_ended = segment_ends;
+  try {
+    const Unlocked unlocked;
+    segment.end(is_in_use ? "arrays of it are in use" : objection);
+  } catch (const std::exception& error) {
+    finish();
+    if (is_in_use && !segment.is_ended()) {
+      throw nb::buffer_error(error.what());
+    }
+    throw;
+  }
+  finish();
+}
+
 int SegmentObject::get_buffer(PyObject* self, Py_buffer* view, int flags) {
   static std::byte nothing{};
   view->obj = nullptr;
-  if (!nb::inst_ready(self) || !nb::inst_ptr<SegmentObject>(self)->place_->part()) {
-    PyErr_SetString(PyExc_BufferError, has_been_ended);
+  if (!nb::inst_ready(self)) {
+    PyErr_SetString(PyExc_BufferError, "this is no segment");
     return -1;
   }
   SegmentPlace& place = *nb::inst_ptr<SegmentObject>(self)->place_;
+  if (place.why_ended != nullptr) {
+    PyErr_SetString(PyExc_BufferError, place.why_ended);
+    return -1;
+  }
   const rma::Segment& segment = *place.part();
   void* const data = segment.data() != nullptr ? segment.data() : &nothing;
   if (PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(segment.size()), 0, flags) != 0) {
@@ -246,10 +287,17 @@ void bind_segment(nb::module_& module) {
                   "Memory of zeros. By all processes at the same time, in the same order; each chooses its size.")
       .def_static("use", &use_memory, nb::arg("group"), nb::arg("memory"),
                   nb::arg("notifications") = nb::int_(usual_notifications), nb::rv_policy::take_ownership,
-                  "The same with an array of the program's own, which is kept as long as the group.")
+                  "The same with an array of the program's own, which is kept until the segment has ended, or the group.")
       .def(
           "array", [](nb::handle self, nb::handle type) { return translated([&] { return array_of(self, type); }); },
           nb::arg("dtype") = nb::str("u1"), "The memory as a NumPy array.")
+      .def(
+          "end",
+          [](SegmentObject& self, const std::string& objection) { translated([&] { self.end(objection); }); },
+          nb::arg("objection") = "",
+          "By all processes at the same time, in the same order as they begin and end others. What tasks have begun to "
+          "write or read is waited for, waits for its notifications fail, and its memory is gone. A rank where an array "
+          "of it is in use (`BufferError`), or with an `objection`, keeps all from it (`RuntimeError`).")
       .def_prop_ro(
           "id", [](const SegmentObject& self) { return translated([&] { return self.get().id(); }); },
           "The same in all processes.")

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "dovetail/rma_inbox.hpp"
@@ -19,8 +21,8 @@ class handle;
 
 namespace dovetail::python {
 
-/// Arrays of the program's own that are segments. Others may write into them as long as there is the group.
-using UsedMemory = std::vector<Held>;
+/// Arrays of the program's own that are segments, by number. Others may write into them until the segment has ended, or the group.
+using UsedMemory = std::map<std::uint8_t, Held>;
 
 /// What Python has of a group: a segment or an inbox, for as long as the group has not been ended.
 template <class Part>
@@ -30,15 +32,19 @@ class Place {
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   ~Place();
-  /// @throws std::logic_error after the group's `end`
+  /// @throws std::logic_error after its end, or the group's
   const Part& get() const;
   const std::optional<Part>& part() const noexcept { return part_; }
   /// Kept with each copy of the part.
   const std::shared_ptr<UsedMemory>& used() const noexcept { return used_; }
   /// Gives up the part, which is added to `parts`, if there is one.
   void move_to(std::vector<Part>& parts);
+  /// The part has ended, before the group.
+  void end();
 
   std::size_t buffers = 0;  ///< Of a segment: how many are in use.
+  /// Why nothing can be done with it, if it has no part; and of a segment whether it is about to end.
+  const char* why_ended = nullptr;
 
  private:
   std::shared_ptr<UsedMemory> used_;  // goes after the part
@@ -78,6 +84,8 @@ class SegmentObject {
   const rma::Segment& get() const { return place_->get(); }
   /// Kept with each copy of the segment.
   const std::shared_ptr<UsedMemory>& used() const noexcept { return place_->used(); }
+  /// By all processes. `objection`: why this one cannot; an array that is in use is one, too. @throws nanobind::buffer_error then
+  void end(const std::string& objection);
 
   static int get_buffer(PyObject* self, Py_buffer* view, int flags);
   static void release_buffer(PyObject* self, Py_buffer* view);

@@ -20,8 +20,8 @@ struct Slot {
   std::uint64_t notification = 0;  ///< For even stages; the next one is for odd stages.
 };
 
-/// The memory that faces come into. It grows: segments live as long as the group, so a larger one is made, which has room for twice as much as any
-/// rank needs.
+/// The memory that faces come into. It grows: where one rank needs more, all end theirs and make a larger one, which has room for twice as much as
+/// any rank needs.
 class Inbox {
  public:
   Inbox() : group_(rma::Group::start()) {
@@ -38,6 +38,9 @@ class Inbox {
     wanted[2] = segment_ && bytes <= segment_->size() && notifications <= segment_->notifications() ? 0 : 1;
     MPI_Allreduce(MPI_IN_PLACE, wanted, 3, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
     if (wanted[2] != 0) {
+      if (segment_) {
+        segment_->end();
+      }
       segment_ = rma::Segment::allocate(group_, std::max<std::size_t>(2 * wanted[0], sizeof(double)),
                                         {.notifications = static_cast<std::uint32_t>(2 * wanted[1] + 1)});
     }

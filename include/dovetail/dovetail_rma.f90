@@ -75,6 +75,13 @@ module dovetail_rma
       integer(c_int32_t) :: answer
     end function
 
+    function dovetail_rma_segment_end(segment, objection) bind(c) result(answer)
+      import
+      type(c_ptr), value, intent(in) :: segment
+      character(kind=c_char), dimension(*), intent(in) :: objection
+      integer(c_int32_t) :: answer
+    end function
+
     function dovetail_rma_segment_data(segment) bind(c) result(answer)
       import
       type(c_ptr), value, intent(in) :: segment

@@ -64,16 +64,23 @@ int32_t dovetail_rma_group_barrier(const dovetail_rma_group* group);
 // Segments -----------------------------------------------------------------------------------------------------------
 
 /// Memory of zeros with so many notifications, at most 2^24 (65536 is usual; 8 bytes each). Called by all processes at the same time, in the same
-/// order; each chooses its own size. Blocks. `*segment` belongs to the group, and ends with it. Context: wait. Suspends: no. Errors: -EINVAL, also if the group
-/// has 255 segments, those of the system.
+/// order; each chooses its own size. Blocks. `*segment` belongs to the group; the segment ends with it or by `dovetail_rma_segment_end`. Context: wait.
+/// Suspends: no. Errors: -EINVAL, also if the group has 255 segments at the time, those of the system.
 int32_t dovetail_rma_segment_allocate(dovetail_rma_group* group, size_t bytes, uint32_t notifications,
                                       dovetail_rma_segment** segment);
-/// The same with memory of the program's own, which stays the program's and stays mapped until no rank writes into it any more. `data` may be null if
+/// The same with memory of the program's own, which stays the program's and stays mapped until the segment has ended. `data` may be null if
 /// there are no bytes. The kernel copies for the others, which costs a system call and has no atomic operations. Some processes may use their
 /// own memory, and others allocate. Context: wait. Suspends: no. Errors: as above; -ENOTRECOVERABLE in all processes where the kernel does
 /// not allow it (Yama, the filter of a container).
 int32_t dovetail_rma_segment_use(dovetail_rma_group* group, void* data, size_t bytes, uint32_t notifications,
                                  dovetail_rma_segment** segment);
+/// Called by all processes at the same time, in the same order as they begin and end others; blocks. Writes and reads that tasks have begun are waited for;
+/// waits for its notifications fail, and those that were not taken are lost. Then no rank writes into its memory any more: that of `allocate` is gone. Its number
+/// serves a later segment. `segment` stays valid until the group ends: calls with it fail with -EINVAL. No other call that uses the segment may be running, but
+/// for tasks that wait. `objection`: why this process cannot end it yet, so that none does; null or empty: it can. Context: wait. Suspends: no.
+/// Errors: -EINVAL if it has ended; -ENOTRECOVERABLE in all processes if one does not end it; -ECONNRESET if a process has died: the segment has ended all the
+/// same.
+int32_t dovetail_rma_segment_end(dovetail_rma_segment* segment, const char* objection);
 /// The first byte; of allocated memory at the begin of a page; null if it has none, and for a null segment. Context: any. Suspends: no. Errors: none.
 void* dovetail_rma_segment_data(const dovetail_rma_segment* segment);
 /// Bytes; 0 for a null segment. Context: any. Suspends: no. Errors: none.

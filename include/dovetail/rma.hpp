@@ -80,21 +80,33 @@ struct SegmentOptions {
   std::uint32_t notifications = 65536;  ///< Their numbers are below this. At most 2^24; 8 bytes each.
 };
 
-/// Memory of this process into which the others write, and its notifications. Copies are the same segment; it lives as long as the group.
+/// Memory of this process into which the others write, and its notifications. Copies are the same segment; it lives until `end`, or as long as the
+/// group.
 class Segment {
  public:
   /// By all processes at the same time, in the same order; blocks. Each chooses its own size. The memory is zero.
-  /// @throws std::length_error if the group has 255 segments, std::invalid_argument, and std::runtime_error in all processes if one of them cannot
+  /// @throws std::length_error if the group has 255 segments at the time, std::invalid_argument, and std::runtime_error in all processes if one of them cannot
   /// begin it, which it names
   static Segment allocate(const Group& group, std::size_t bytes, const SegmentOptions& options = {});
-  /// The same with memory of the program's own, which stays the program's and stays mapped until no rank writes into it any more. Within a node the
+  /// The same with memory of the program's own, which stays the program's and stays mapped until the segment has ended. Within a node the
   /// kernel copies for the others, which costs a system call; between nodes it is as fast as any. It has no atomic operations. Some processes may use their own memory, and others allocate.
   /// @throws As `allocate`, and where the kernel does not allow it (Yama, the filter of a container). After an `Error`, the memory stays mapped until the
   /// group ends: a rank may have heard of the segment, and not of the death.
   static Segment use(const Group& group, std::span<std::byte> memory, const SegmentOptions& options = {});
+  /// By all processes at the same time, in the same order as they begin and end others; blocks. No other call of this process that uses it may be running,
+  /// but for tasks that wait. What tasks have begun before is waited for: their writes to other nodes have arrived, and reads are done. A notification that was not taken is lost, also one that
+  /// waits for room. Waits for its notifications fail with `Error`. When it returns, no rank writes into the memory any more: that of `allocate` is gone, and that
+  /// of `use` is the program's alone. Its number serves a later segment; calls with the number throw std::out_of_range until then, and waits with a copy
+  /// of this object always. `objection`: why this process cannot end it yet; not empty, and no process ends it.
+  /// @throws std::runtime_error in all processes if one of them does not end it, which it names: the segment goes on. Error if a process has died: the segment
+  /// has ended. std::logic_error in an `onready`; std::out_of_range if it has ended before. After a time-out (`GroupOptions::start_timeout`) and Ctrl-C, the memory is kept
+  /// until the group ends, in which no segment can begin or end any more.
+  void end(const std::string& objection = {});
+  /// Whether it has ended in this process.
+  bool is_ended() const noexcept;
   std::byte* data() const noexcept { return data_; }   ///< Of `allocate`: aligned to a page. Null if it has no bytes.
   std::size_t size() const noexcept { return size_; }  ///< In bytes.
-  std::uint8_t id() const noexcept { return id_; }     ///< The same in all processes.
+  std::uint8_t id() const noexcept { return id_; }     ///< The same in all processes. Numbers are used in turn.
   std::uint32_t notifications() const noexcept { return notifications_; }  ///< How many it has in this process.
   /// The memory as numbers. `T` is trivially copyable.
   template <class T>
@@ -103,13 +115,19 @@ class Segment {
   }
 
  private:
-  Segment(std::shared_ptr<comm::rma::Group> group, std::uint8_t id, std::byte* data, std::size_t size,
-          std::uint32_t notifications) noexcept
-      : group_(std::move(group)), data_(data), size_(size), notifications_(notifications), id_(id) {}
+  Segment(std::shared_ptr<comm::rma::Group> group, std::uint8_t id, std::uint64_t generation, std::byte* data,
+          std::size_t size, std::uint32_t notifications) noexcept
+      : group_(std::move(group)),
+        data_(data),
+        size_(size),
+        generation_(generation),
+        notifications_(notifications),
+        id_(id) {}
   static Segment make(const Group& group, std::byte* program_memory, std::size_t bytes, const SegmentOptions& options);
   std::shared_ptr<comm::rma::Group> group_;
   std::byte* data_;
   std::size_t size_;
+  std::uint64_t generation_;  // tells it from others of its number
   std::uint32_t notifications_;
   std::uint8_t id_;
 };

@@ -253,10 +253,17 @@ class Segment:
         numbers are below this; at most 2^24, 8 bytes each."""
     @staticmethod
     def use(group: Group, memory: Any, notifications: int = 65536) -> Segment:
-        """The same with an array of the program's own (contiguous, and such as can be written to), which is kept as long as the group. The kernel copies
-        for the others, which costs a system call and has no atomic operations. Some processes may use their own memory, and others allocate.
+        """The same with an array of the program's own (contiguous, and such as can be written to), which is kept until the segment has ended, or the group.
+        The kernel copies for the others, which costs a system call and has no atomic operations. Some processes may use their own memory, and others allocate.
         Raises RuntimeError in all processes where the kernel does not allow it (Yama, the filter of a container)."""
     def __buffer__(self, flags: int, /) -> memoryview: ...
+    def end(self, objection: str = "") -> None:
+        """By all processes at the same time, in the same order as they begin and end others; blocks. What tasks have begun to write or read is waited
+        for. Waits for its notifications fail, and those that were not taken are lost. Then no rank writes into its memory any more: that of `allocate` is
+        gone. Its number serves a later segment. No other thread uses the segment meanwhile, but for tasks that wait.
+
+        A rank where an array of it is in use raises BufferError. It keeps all others from it, and so does one with an `objection`: they raise
+        RuntimeError, which names it, and the segment goes on. Raises `Error` if a process has died; the segment has ended all the same."""
     def array(self, dtype: Any = "u1") -> Any:
         """The memory as a NumPy array of one dimension."""
     @property

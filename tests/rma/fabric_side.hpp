@@ -30,6 +30,11 @@ class Side final : public FabricArrivals {
     return segment == 0 && offset < numbers.size() * sizeof numbers[0] ? &numbers[offset / sizeof numbers[0]] : nullptr;
   }
   void said_goodbye(int /*rank*/) noexcept override { has_left = true; }
+  void left(int /*rank*/, std::uint8_t segment) noexcept override {
+    const std::lock_guard lock(mutex);
+    seen_when_left = seen.size();
+    left_segment = segment;
+  }
   void lost(int /*rank*/, const std::string& why) noexcept override {
     const std::lock_guard lock(mutex);
     why_lost = why;
@@ -53,6 +58,8 @@ class Side final : public FabricArrivals {
   std::atomic<unsigned> losses{0};
   std::atomic<std::uint64_t> taken_there{0};
   std::atomic<bool> has_left{false};
+  std::atomic<int> left_segment{-1};
+  std::size_t seen_when_left = 0;
   Fabric fabric;
   std::unique_ptr<Registration> registration;
 };

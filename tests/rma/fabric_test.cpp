@@ -308,6 +308,32 @@ TEST_P(FabricTest, AGoodbyeIsAnsweredBehindWhatWasSentBefore) {
   }
 }
 
+// Behind all that was written, and not before what was read is here.
+TEST_P(FabricTest, ASegmentIsLeftBehindWhatWasSentForIt) {
+  const std::uint32_t count = 200;
+  for (std::uint32_t id = 0; id < count; ++id) {
+    side(0).fabric.notify(1, {.id = id, .value = 1});
+  }
+  std::vector<std::uint64_t> read(4096);
+  RemoteCall reads;
+  Fabric::begin(reads);
+  side(0).fabric.read(1, place(1, 0), std::as_writable_bytes(std::span(read)), reads);
+  // Abandoned, it still reads memory of the other side.
+  if (!side(0).fabric.is_ended_by_caller(reads) && !side(0).fabric.abandon(reads)) {
+    while (!reads.has_ended.load(std::memory_order_acquire)) {
+      std::this_thread::yield();
+    }
+  }
+  while (!side(0).fabric.leave(1, 7, place(1, 0))) {
+    EXPECT_EQ(side(1).left_segment, -1);
+    std::this_thread::yield();
+  }
+  while (side(1).left_segment != 7) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(side(1).seen_when_left, count);
+}
+
 INSTANTIATE_TEST_SUITE_P(Providers, FabricTest,
                          testing::Values(Mode{"as_it_is", true, true, true, true},
                                          Mode{"with_less", false, false, false, false},

@@ -294,6 +294,37 @@ TEST(GroupTest, WhatWaitsAtItsEndFails) {
   EXPECT_EQ(Group::start().size(), 1) << "the next one";
 }
 
+// The number of the first serves a later one: a copy of the first is not that one.
+TEST(GroupTest, ASegmentEndsAndItsNumberIsUsedAgain) {
+  const Group group = Group::start();
+  Segment first = Segment::allocate(group, 8, {.notifications = 4});
+  const Segment copy = first;
+  const std::uint8_t number = first.id();
+  notify(0, number, {.id = 2});
+  first.end();
+  EXPECT_TRUE(copy.is_ended());
+  EXPECT_EQ(first.size(), 0U);
+  std::vector<Segment> others;
+  for (int i = 0; i < 255; ++i) {
+    others.push_back(Segment::allocate(group, 8, {.notifications = 4}));
+  }
+  EXPECT_EQ(others.back().id(), number);
+  EXPECT_FALSE(others.back().is_ended());
+  EXPECT_TRUE(copy.is_ended());
+  EXPECT_EQ(notify_test(others.back(), 2), std::nullopt);
+  notify(0, number, {.id = 2});
+  EXPECT_THROW(notify_test(copy, 2), std::out_of_range);
+  EXPECT_EQ(notify_test(others.back(), 2), 1U);
+  try {
+    Segment::allocate(group, 8);
+    FAIL() << "256 segments at a time";
+  } catch (const std::length_error& error) {
+    EXPECT_NE(std::string(error.what()).find("Segment::end"), std::string::npos) << error.what();
+  }
+  others[100].end();
+  EXPECT_EQ(Segment::allocate(group, 8).id(), others[100].id());
+}
+
 TEST(GroupTest, WhatHasComeNeedsNoPause) {
   const Group group = Group::start();
   const Segment segment = Segment::allocate(group, 8, {.notifications = 10});

@@ -22,7 +22,7 @@ import launcher  # noqa: E402
 import nodes  # noqa: E402
 
 ENDS, *PROGRAMS = sys.argv[1:]
-RANKS_PROGRAM, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX = PROGRAMS
+RANKS_PROGRAM, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX, SEGMENTS = PROGRAMS
 SECONDS = 400
 MOST_RANKS = 4
 LIBRARY = os.environ.get("DOVETAIL_GASPI_LIBRARY", "libGPI2.so.0")
@@ -80,7 +80,7 @@ def main() -> None:
             run_as_gaspi_run(place, folder, MOST_RANKS, program)
         command = node_command(place, folder)
         environment = os.environ | BY_GASPI | {"DOVETAIL_TEST_NODE": command}
-        for program in (RANKS_PROGRAM, C_RANKS, PROGRAM_MEMORY, INBOX):
+        for program in (RANKS_PROGRAM, C_RANKS, PROGRAM_MEMORY, INBOX, SEGMENTS):
             run(environment, *launcher.command(MOST_RANKS, command, program))
         if os.environ.get("DOVETAIL_TEST_LONG"):
             run(environment, sys.executable, str(RANKS / "launch_test.py"), *PROGRAMS)

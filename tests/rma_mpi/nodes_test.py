@@ -23,7 +23,7 @@ import starters  # noqa: E402
 SECONDS = 400
 PACKAGE = Path(os.environ["DOVETAIL_BUILD_DIR"], "python")
 HAS_PYTHON = Path(PACKAGE, "dovetail", "_core.pyi").exists()
-RANKS_PROGRAM, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX = PROGRAMS
+RANKS_PROGRAM, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX, SEGMENTS = PROGRAMS
 BY_MPI = {"DOVETAIL_FABRIC": "mpi", "DOVETAIL_TEST_TRANSPORT": "MPI"}
 
 
@@ -38,7 +38,7 @@ def main() -> None:
         environment = os.environ | BY_MPI | {"DOVETAIL_TEST_NODES": " ".join(place.names)}
         is_long = bool(os.environ.get("DOVETAIL_TEST_LONG"))
         for ranks in (2, 4) if is_long else (2,):
-            for program in (RANKS_PROGRAM, C_RANKS, PROGRAM_MEMORY, INBOX):
+            for program in (RANKS_PROGRAM, C_RANKS, PROGRAM_MEMORY, INBOX, SEGMENTS):
                 run(environment, *starters.command(ranks, program))
             if HAS_PYTHON:
                 python = environment | {"PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -280,6 +280,36 @@ static void errors(void) {
   CHECK(other == NULL && second == NULL);
 }
 
+static int32_t waits_for_ended(void* argument) { return dovetail_rma_notify_wait(argument, 2, NULL, -1); }
+static void ends(void) {
+  dovetail_rma_segment* brief = NULL;
+  dovetail_rma_segment* next = NULL;
+  CHECK_EQUAL(dovetail_rma_segment_allocate(group, 64, 4, &brief), 0);
+  const uint32_t its = (uint32_t)dovetail_rma_segment_id(brief);
+  int64_t number = 7;
+  CHECK_EQUAL(dovetail_rma_write_notify(&number, 8, right, its, 0, 1, 1), 0);
+  CHECK_EQUAL(dovetail_rma_notify_wait(brief, 1, NULL, left), 0);
+  if (size > 1) {
+    refused(dovetail_rma_segment_end(brief, rank == 0 ? "it is read" : NULL), -ENOTRECOVERABLE, DOVETAIL_ERROR_OTHER,
+            "Rank 0 cannot end segment");
+  }
+  dovetail_future* waiting = NULL;
+  spawn(waits_for_ended, NULL, brief, 0, NULL, 0, &waiting);
+  CHECK_EQUAL(dovetail_rma_segment_end(brief, NULL), 0);
+  CHECK_EQUAL(dovetail_rma_segment_size(brief), 0);
+  CHECK(dovetail_rma_segment_data(brief) == NULL);
+  CHECK(dovetail_future_get(waiting) < 0);
+  dovetail_future_release(waiting);
+  dovetail_error_clear();
+  refused(dovetail_rma_segment_end(brief, NULL), -EINVAL, DOVETAIL_ERROR_ARGUMENT, "has been ended");
+  refused(dovetail_rma_notify_test(brief, 1, NULL), -EINVAL, DOVETAIL_ERROR_ARGUMENT, "has been ended");
+  refused(dovetail_rma_write(&number, 8, right, its, 0), -EINVAL, DOVETAIL_ERROR_ARGUMENT, "or has been ended");
+  refused(dovetail_rma_segment_end(NULL, NULL), -EINVAL, DOVETAIL_ERROR_ARGUMENT, "'segment' is null");
+  CHECK_EQUAL(dovetail_rma_segment_allocate(group, 64, 4, &next), 0);
+  CHECK(dovetail_rma_segment_id(next) == (int32_t)its + 1);
+  CHECK_EQUAL(dovetail_rma_segment_end(next, ""), 0);
+}
+
 static int32_t wait_for_victim(void* argument) {
   return argument == NULL ? dovetail_rma_notify_await(segment, 60, NULL, VICTIM)
                           : dovetail_rma_notify_wait(segment, 61, NULL, VICTIM);
@@ -344,6 +374,7 @@ int main(int count, char** arguments) {
     messages();
     program_memory();
     errors();
+    ends();
     CHECK_EQUAL(dovetail_rma_group_barrier(group), 0);
   }
   dovetail_runtime_destroy(runtime);

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(os.environ["DOVETAIL_SOURCE_DIR"], "scripts")))
 import hangs  # noqa: E402
 import starters  # noqa: E402
 
-RANKS, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX = sys.argv[1:6]
+RANKS, DEATH, C_RANKS, PROGRAM_MEMORY, INBOX, SEGMENTS = sys.argv[1:7]
 SECONDS = 120
 NODE = starters.has_nodes()
 SENT = "nothing can be sent"  # also said of what was under way
@@ -43,7 +43,7 @@ def check(holds: bool, done: subprocess.CompletedProcess[str]) -> None:
 
 
 for count in (2,) if NODE else (1, 2, 4):
-    for program in (RANKS, C_RANKS, PROGRAM_MEMORY, INBOX):
+    for program in (RANKS, C_RANKS, PROGRAM_MEMORY, INBOX, SEGMENTS):
         done = launch(count, program)
         check(done.returncode == 0, done)
 
@@ -76,6 +76,11 @@ done = launch(3, PROGRAM_MEMORY, "death", keep=True)
 check(starters.is_status(done.returncode, 137), done)
 check(lines_of(done) == [f"rank {rank}: write: nothing can be sent: {DIED}" for rank in (0, 2)], done)
 
+done = launch(3, SEGMENTS, "death", keep=True)
+check(starters.is_status(done.returncode, 137), done)
+ended = "Segment 0 cannot end: rank 1 (process P) has ended; ended: 1, of rank 1"
+check(lines_of(done) == [f"rank {rank}: {ended}" for rank in (0, 2)], done)
+
 # A barrier of three: rank 2 waits for rank 1 and fails; rank 0 waits for rank 2, then for rank 1.
 done = launch(3, DEATH, "barrier", keep=True)
 check(starters.is_status(done.returncode, 137) and len(lines_of(done)) == 2, done)
@@ -93,6 +98,9 @@ why = "Rank 1 cannot reach the memory that rank 0 uses for segment 0: the kernel
 check(done.returncode == 0 and len(lines_of(done)) == 3, done)
 check(all(f"rank {rank}: {why}" in done.stdout for rank in range(3)), done)
 check(done.stdout.count("rma::Segment::allocate needs no such permission") == 3, done)
+
+done = launch(3, SEGMENTS, "late")
+check(done.returncode == 0, done)
 
 done = launch(3, "sh", "-c", 'test "$PMI_RANK" = 1 && exit 7; exec sleep 1000')
 check(done.returncode == 7 and "rank 1 ended with status 7" in done.stderr, done)

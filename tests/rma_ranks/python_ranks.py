@@ -250,6 +250,50 @@ def program_memory() -> None:
     of_program.append(weakref.ref(array))
 
 
+# Memory of an ended segment is nobody's; an array of it that is in use keeps all ranks from its end.
+def ends() -> None:
+    of_own = np.full(50, 3.0)
+    used = rma.Segment.use(group, of_own)
+    segment = rma.Segment.allocate(group, 400)
+    number = segment.id
+    rma.write_notify(np.full(50, 1.0 + rank), right, segment, id=2)
+    rma.write_notify(np.full(50, 5.0), right, used, id=2)
+    rma.notify_wait(segment, 2, left)
+    array = segment.array(float)
+    assert (array == 1 + left).all()
+    if rank == 0:
+        refused(BufferError, f"Rank 0 cannot end segment {number}: arrays of it are in use", segment.end)
+    else:
+        del array
+        refused(RuntimeError, f"Rank 0 cannot end segment {number}: arrays of it are in use", segment.end)
+    array = None
+    refused(RuntimeError, "cannot end segment", segment.end, "not yet")
+    assert (segment.array(float) == 1 + left).all()
+    gc.collect()
+
+    @dt.task
+    def wait():
+        return rma.notify_wait(segment, 3)
+
+    waiting = wait()
+    used.end()
+    assert (of_own == 5).all()
+    references = sys.getrefcount(of_own)
+    segment.end()
+    try:
+        dt.wait(waiting)
+    except dt.TaskFailed as failure:  # it began to wait before or after
+        assert any(words in str(failure.__cause__) for words in ("has ended segment", "has been ended")), failure
+    else:
+        raise AssertionError("a notification of an ended segment came")
+    refused(RuntimeError, "this segment has been ended", segment.end)
+    refused(RuntimeError, "this segment has been ended", rma.notify, right, segment, 1)
+    refused(BufferError, "this segment has been ended", memoryview, segment)
+    refused(IndexError, f"has no segment {number}: it has not begun, or has been ended", rma.notify, right, number, 1)
+    assert references == 2, "an ended segment keeps the array"
+    group.barrier()
+
+
 # Arrays keep the memory, and the memory keeps the group.
 def lifetimes() -> None:
     segment = rma.Segment.allocate(group, 800, notifications=1)
@@ -357,7 +401,7 @@ def main() -> None:
     tests = (
         [death]
         if sys.argv[1:] == ["death"]
-        else [halos, bound, waits, lists, counters, messages, program_memory, lifetimes, errors]
+        else [halos, bound, waits, lists, counters, messages, program_memory, ends, lifetimes, errors]
     )
     with dt.Runtime(workers=1, report_after=20):
         try:

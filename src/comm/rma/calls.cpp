@@ -129,6 +129,18 @@ void aim(Await& await, State& in, std::uint8_t segment, std::uint32_t first, std
   await.count = count;
 }
 
+void require_begun(const Segment& segment) {
+  if (segment.is_ended()) [[unlikely]] {
+    throw std::out_of_range("segment " + std::to_string(segment.id()) + " has been ended");
+  }
+}
+
+// The wait is for notifications of the segment.
+void aim(Await& await, State& in, const Segment& segment, std::uint32_t first, std::uint32_t count, int from) {
+  require_begun(segment);
+  aim(await, in, segment.id(), first, count, from);
+}
+
 // Returns when it has ended.
 void wait_for(State& in, Await& await) {
   await.task = tasking::current_task();
@@ -211,7 +223,32 @@ Segment Segment::make(const Group& group, std::byte* program_memory, std::size_t
   }
   comm::rma::require_own(group.state_.get());
   const std::uint8_t id = group.state_->add_segment(bytes, options.notifications, program_memory);
-  return {group.state_, id, group.state_->segment(group.rank(), id).data, bytes, options.notifications};
+  const RemoteSegment& own = group.state_->segment(group.rank(), id);
+  return {group.state_, id, own.generation, own.data, bytes, options.notifications};
+}
+
+bool Segment::is_ended() const noexcept { return !group_->has_segment(id_, generation_); }
+
+void Segment::end(const std::string& objection) {
+  comm::rma::require_own(group_.get());
+  comm::rma::refuse_in_onready("The end of a segment");
+  require_begun(*this);
+  base::Fifo<Waiter> ended;
+  std::exception_ptr cause;
+  try {
+    group_->end_segment(id_, objection, ended);
+  } catch (...) {
+    cause = std::current_exception();
+  }
+  Engine::tell(ended);
+  if (is_ended()) {
+    data_ = nullptr;
+    size_ = 0;
+    notifications_ = 0;
+  }
+  if (cause != nullptr) {
+    std::rethrow_exception(cause);
+  }
 }
 
 namespace {
@@ -342,7 +379,7 @@ void notify_awaitall(const Segment& segment, std::uint32_t first, std::uint32_t 
                      int from) {
   State& in = group();
   auto await = std::make_unique<Await>();
-  aim(*await, in, segment.id(), first, count, from);
+  aim(*await, in, segment, first, count, from);
   Task* const task = tasking::task_that_binds();
   if (task == nullptr) {
     throw std::logic_error("dovetail::rma::notify_await would be bound to a task, but was called outside of one");
@@ -356,7 +393,7 @@ std::uint32_t notify_wait(const Segment& segment, std::uint32_t id, int from) {
   State& in = group();
   std::uint32_t value = 0;
   Await await;
-  aim(await, in, segment.id(), id, 1, from);
+  aim(await, in, segment, id, 1, from);
   await.values = &value;
   wait_for(in, await);
   return value;
@@ -365,7 +402,7 @@ std::uint32_t notify_wait(const Segment& segment, std::uint32_t id, int from) {
 Notified notify_wait_any(const Segment& segment, std::uint32_t first, std::uint32_t count, int from) {
   State& in = group();
   Await await;
-  aim(await, in, segment.id(), first, count, from);
+  aim(await, in, segment, first, count, from);
   await.for_any = true;
   wait_for(in, await);
   return {await.found, await.found_value};
@@ -373,6 +410,7 @@ Notified notify_wait_any(const Segment& segment, std::uint32_t first, std::uint3
 
 std::optional<std::uint32_t> notify_test(const Segment& segment, std::uint32_t id) {
   State& in = group();
+  require_begun(segment);
   require_notification(target_of(in, in.rank(), segment.id()), segment.id(), id);
   comm::rma::look_for_ends(in);
   comm::rma::take_what_has_come(in);

@@ -323,6 +323,27 @@ void Fabric::say_goodbye(int rank) {
   send(rank, {.kind = Message::Kind::goodbye});
 }
 
+// A read needs no call that waits for it any more.
+bool Fabric::leave(int rank, std::uint8_t segment, RemoteMemory memory) {
+  const base::LockGuard lock(lock_);
+  const Lane& lane = lanes_[static_cast<std::size_t>(rank)];
+  const auto reads = [&](const Operation& each) {
+    return each.kind == Operation::Kind::read && each.remote.key == memory.key;
+  };
+  for (const Operation* each = lane.first; each != nullptr; each = each->after) {
+    if (reads(*each)) {
+      return false;
+    }
+  }
+  for (const Operation* each = lane.later.front(); each != nullptr; each = each->next) {
+    if (reads(*each)) {
+      return false;
+    }
+  }
+  send(rank, {.kind = Message::Kind::left, .segment = segment});
+  return true;
+}
+
 bool Fabric::has_parted(int rank) noexcept {
   const base::LockGuard lock(lock_);
   const Lane& lane = lanes_[static_cast<std::size_t>(rank)];

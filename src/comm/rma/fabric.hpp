@@ -32,6 +32,8 @@ class FabricArrivals {
   /// The number in memory of this process that an atomic operation of the rank is for; null: there is none.
   virtual std::uint64_t* number_at(std::uint8_t segment, std::uint64_t offset) noexcept = 0;
   virtual void said_goodbye(int rank) noexcept = 0;
+  /// The rank uses a segment of this process no more: see `Fabric::leave`.
+  virtual void left(int rank, std::uint8_t segment) noexcept = 0;
   /// Nothing reaches the rank any more, or it has sent what is no part of the protocol.
   virtual void lost(int rank, const std::string& why) noexcept = 0;
 
@@ -89,6 +91,9 @@ class Fabric final : private FabricEvents {
   /// called meanwhile. Adds the calls that have ended by it.
   void rank_ended(int rank, const std::function<std::string()>& note_end, base::Fifo<Waiter>& ended);
   void say_goodbye(int rank);
+  /// Tells the rank, behind all that was written before, that this process uses its segment no more. @returns false while a read of `memory`, where that
+  /// begins, is under way: nothing is told then.
+  bool leave(int rank, std::uint8_t segment, RemoteMemory memory);
   /// Whether the rank has taken all that was sent before the goodbye.
   bool has_parted(int rank) noexcept;
   /// @}

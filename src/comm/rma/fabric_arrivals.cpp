@@ -66,6 +66,9 @@ void Fabric::message_arrived(const Message& message) noexcept {
     case Message::Kind::farewell:
       lanes_[static_cast<std::size_t>(message.rank)].has_parted = true;
       break;
+    case Message::Kind::left:
+      arrivals_.left(message.rank, message.segment);
+      break;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <system_error>
@@ -59,11 +60,13 @@ std::string text_of_end(int rank, const Peer& peer) {
 Group::~Group() NO_THREAD_SAFETY_ANALYSIS {
   if (process_ != getpid()) {
     // What ends a fabric would end that of the parent.
-    for (const auto& local : locals_) {
+    const auto keep = [](const std::unique_ptr<Local>& local) {
       if (local != nullptr) {
         [[maybe_unused]] const auto* const kept = local->registration.release();
       }
-    }
+    };
+    std::ranges::for_each(locals_, keep);
+    std::ranges::for_each(unfinished_, keep, &Ending::local);
     [[maybe_unused]] const auto* const kept = fabric_.release();
   }
 }
@@ -100,7 +103,8 @@ void Group::refuse_rank(int rank) const {
 }
 
 void Group::refuse_segment(int rank, std::uint8_t id) {
-  throw std::out_of_range("rank " + std::to_string(rank) + " has no segment " + std::to_string(id));
+  throw std::out_of_range("rank " + std::to_string(rank) + " has no segment " + std::to_string(id) +
+                          ": it has not begun, or has been ended");
 }
 
 void Group::wake_if_asleep(const Peer& peer) const noexcept {
@@ -170,11 +174,18 @@ bool Group::is_for_all(const Await& await) noexcept {
   return await.from == any_rank || await.segment == segment_of_barrier;
 }
 
+Notifications& Group::notifications_of(std::uint8_t segment) {
+  if (locals_[segment] == nullptr) {
+    throw std::out_of_range("segment " + std::to_string(segment) + " has been ended");
+  }
+  return locals_[segment]->notifications;
+}
+
 // A wait that begins after the end of the rank that it names fails. When a process has died, so does a wait for any rank: the sender may be the one
 // that is gone.
 bool Group::await(Await& await) {
   const base::LockGuard lock(arriving_);
-  Notifications& notifications = locals_[await.segment]->notifications;
+  Notifications& notifications = notifications_of(await.segment);
   const bool has_come = notifications.await(await);
   record_begin(await);
   if (has_come) {
@@ -189,7 +200,8 @@ bool Group::await(Await& await) {
     return false;
   }
   notifications.forget(await);
-  fail(await, gone);
+  await.cause = failure_of(await, gone);
+  record_end(await);
   return true;
 }
 
@@ -198,7 +210,7 @@ bool Group::take_and_try(Await& await, base::Fifo<Waiter>& ended) {
   if (has_arrivals()) {
     take_up_to(Ring::capacity, ended);
   }
-  Notifications& notifications = locals_[await.segment]->notifications;
+  Notifications& notifications = notifications_of(await.segment);
   if (!notifications.has_come(await)) {
     return false;
   }
@@ -210,7 +222,7 @@ bool Group::take_and_try(Await& await, base::Fifo<Waiter>& ended) {
 
 std::optional<std::uint32_t> Group::take(std::uint8_t segment, std::uint32_t id) {
   const base::LockGuard lock(arriving_);
-  const std::optional<std::uint32_t> taken = locals_[segment]->notifications.take(id);
+  const std::optional<std::uint32_t> taken = notifications_of(segment).take(id);
   if (taken) {
     record_take(segment, id);
   }
@@ -267,28 +279,32 @@ void Group::take_all_arrived(base::Fifo<Waiter>& ended) noexcept {
   }
 }
 
-void Group::fail(Await& await, int rank) noexcept {
+std::exception_ptr Group::failure_of(const Await& await, int rank) const {
   const std::string why = rank == rank_ ? has_ended_its_group : text_of_end(rank, peer(rank));
-  await.cause = std::make_exception_ptr(dovetail::rma::Error(await.text() + " will not come: " + why, rank));
-  record_end(await);
+  return std::make_exception_ptr(dovetail::rma::Error(await.text() + " will not come: " + why, rank));
+}
+
+void Group::fail_waits_of(Local& local, const std::function<std::exception_ptr(const Await&)>& failure_of,
+                          base::Fifo<Waiter>& failed) noexcept {
+  base::Fifo<Waiter> concerned;
+  local.notifications.for_each([&](Await& await) {
+    if (await.cause == nullptr && (await.cause = failure_of(await)) != nullptr) {
+      record_end(await);
+      concerned.push(await);
+    }
+  });
+  while (Waiter* const await = concerned.pop()) {
+    local.notifications.forget(*static_cast<Await*>(await));
+    failed.push(*await);
+  }
 }
 
 template <class Concerns>
 void Group::fail_waits(const Concerns& concerns, int rank, base::Fifo<Waiter>& failed) noexcept {
   for (const auto& local : locals_) {
-    if (local == nullptr) {
-      continue;
-    }
-    base::Fifo<Waiter> concerned;
-    local->notifications.for_each([&](Await& await) {
-      if (concerns(await) && !await.cause) {
-        fail(await, rank);
-        concerned.push(await);
-      }
-    });
-    while (Waiter* const await = concerned.pop()) {
-      local->notifications.forget(*static_cast<Await*>(await));
-      failed.push(*await);
+    if (local != nullptr) {
+      fail_waits_of(*local, [&](const Await& await) { return concerns(await) ? failure_of(await, rank) : nullptr; },
+                    failed);
     }
   }
 }

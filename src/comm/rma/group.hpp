@@ -88,6 +88,17 @@ class Group final : private FabricArrivals {
   /// By all processes at the same time, in the same order; blocks. `program_memory`: memory of the program's own that is used; null: new memory of
   /// zeros. @throws std::runtime_error in all processes if one of them has no memory for it, or cannot reach that of another
   std::uint8_t add_segment(std::uint64_t bytes, std::uint32_t notifications, std::byte* program_memory = nullptr);
+  /// By all processes at the same time, in the same order as they begin others; blocks. Its memory is nothing to other ranks then, and its number is
+  /// free. What waits for its notifications fails; what is under way to other nodes is waited for. Adds what has ended. `objection`: why this process
+  /// cannot end it, which keeps all from it; empty: it can. @throws std::runtime_error in all processes if it goes on; dovetail::rma::Error if it has
+  /// ended, and a rank has died
+  void end_segment(std::uint8_t id, const std::string& objection, base::Fifo<Waiter>& ended);
+  /// Whether this process has that segment.
+  bool has_segment(std::uint8_t id, std::uint64_t generation) const noexcept {
+    const RemoteSegment* const own =
+        peers_[static_cast<std::size_t>(rank_)]->segments[id].load(std::memory_order_acquire);
+    return own != nullptr && own->generation == generation;
+  }
   /// Of any rank. @throws std::out_of_range if that has none of this number.
   static const RemoteSegment& segment(const Peer& of, std::uint8_t id) {
     const RemoteSegment* const found = of.segments[id].load(std::memory_order_acquire);
@@ -181,6 +192,12 @@ class Group final : private FabricArrivals {
     Notifications notifications;
     std::unique_ptr<Registration> registration;  ///< Where other nodes write into it.
   };
+  using RemoteSegments = std::vector<std::unique_ptr<const RemoteSegment>>;  // by rank
+  struct Ending {  // what of a segment no call finds any more, and is kept until no rank uses it
+    std::uint8_t id;
+    std::unique_ptr<Local> local;
+    RemoteSegments others;
+  };
   [[noreturn]] void refuse_rank(int rank) const;
   [[noreturn]] static void refuse_segment(int rank, std::uint8_t id);
   void make_mailbox(std::size_t ranks);
@@ -197,29 +214,39 @@ class Group final : private FabricArrivals {
   void open_fabric(Bootstrap& starter);
   void take_last_of(const Peer& gone, base::Fifo<Waiter>& ended) noexcept;
   void end_way_to(Peer& gone, Standing standing, base::Fifo<Waiter>& ended) REQUIRES(arriving_);
+  void drain_once(base::Fifo<Waiter>& ended) noexcept;
   void part_from_nodes(base::Fifo<Waiter>& failed) noexcept;
   void notified(int rank, Notification notification) noexcept override;
   void taken(int rank, std::uint64_t count) noexcept override;
   std::uint64_t* number_at(std::uint8_t segment, std::uint64_t offset) noexcept override;
   void said_goodbye(int rank) noexcept override;
+  void left(int rank, std::uint8_t segment) noexcept override;
   void lost(int rank, const std::string& why) noexcept override;
   /// @}
   void watch_peers();
-  void tell(int rank, std::uint8_t segment, std::span<const std::byte> bytes, std::span<const int> descriptors) const;
-  Connection::Message hear(int rank, std::uint8_t segment) const;
   void add_local(std::uint8_t id, std::uint64_t shared_bytes, std::uint32_t notifications);
   std::pair<Offer, int> offer_own(std::uint8_t id, std::uint64_t bytes, std::uint32_t notifications,
-                                  std::byte* program_memory);
-  std::unique_ptr<RemoteSegment> segment_of(const Peer& of, std::uint8_t id, const Connection::Message& message) const;
-  class Beginning;
-  std::vector<std::unique_ptr<RemoteSegment>> exchange_segments(Beginning& beginning, const Offer& offer,
-                                                                int descriptor) const;
-  std::string try_reach(std::uint8_t id, const std::vector<std::unique_ptr<RemoteSegment>>& segments) const;
+                                  std::byte* program_memory) REQUIRES(adding_);
+  static std::unique_ptr<RemoteSegment> segment_of(const Peer& of, const Offer& own,
+                                                   const Connection::Message& message);
+  class Agreement;
+  RemoteSegments exchange_segments(Agreement& beginning, const Offer& own, int descriptor) const;
+  std::string try_reach(std::uint8_t id, const RemoteSegments& segments) const;
   void remove_own_segment(std::uint8_t id);
+  void release(std::uint8_t id, std::unique_ptr<Local> local);
+  std::uint8_t next_number() REQUIRES(adding_);
+  void require_in_step() const;
+  void withdraw(Ending& ending, base::Fifo<Waiter>& ended);
+  void leave_nodes(const Ending& ending, base::Fifo<Waiter>& ended);
+  /// @throws std::out_of_range if the segment has been ended
+  Notifications& notifications_of(std::uint8_t segment) REQUIRES(arriving_);
   /// Whether the end of each rank is its failure: in a barrier, a rank that hears of it tells the others nothing more.
   static bool is_for_all(const Await& await) noexcept;
-  void fail(Await& await, int rank) noexcept;
+  std::exception_ptr failure_of(const Await& await, int rank) const;
   void take_up_to(unsigned most, base::Fifo<Waiter>& ended) noexcept REQUIRES(arriving_);
+  /// `failure_of`: null for a wait that goes on.
+  static void fail_waits_of(Local& local, const std::function<std::exception_ptr(const Await&)>& failure_of,
+                            base::Fifo<Waiter>& failed) noexcept;
   template <class Concerns>
   void fail_waits(const Concerns& concerns, int rank, base::Fifo<Waiter>& failed) noexcept REQUIRES(arriving_);
   /// Whether the rank of another node takes one more notification, which the caller sends then.
@@ -243,9 +270,12 @@ class Group final : private FabricArrivals {
 
   std::unique_ptr<Fabric> fabric_;
 
-  base::Mutex adding_;  ///< Segments begin one after the other.
+  base::Mutex adding_;  ///< Segments begin and end one after the other.
   const Limits limits_;
-  std::uint8_t segments_ GUARDED_BY(adding_) = 0;
+  std::array<bool, Peer::most_segments> is_number_used_ GUARDED_BY(adding_){};
+  std::uint8_t next_number_ GUARDED_BY(adding_) = 0;
+  std::uint64_t generation_ GUARDED_BY(adding_) = 0;    ///< Of the last segment that has begun.
+  std::vector<Ending> unfinished_ GUARDED_BY(adding_);  ///< A rank may use these still.
   /// Why what other ranks say of segments is not known any more; empty: it is.
   std::string out_of_step_ GUARDED_BY(adding_);
 

@@ -242,6 +242,13 @@ void Group::end_way_to(Peer& gone, Standing standing, base::Fifo<Waiter>& ended)
   fabric_->rank_ended(gone.rank, note_end, ended);
 }
 
+void Group::drain_once(base::Fifo<Waiter>& ended) noexcept {
+  fabric_->drain(ended);
+  take_events(ended);
+  pollfd events{descriptor(), POLLIN, 0};
+  poll(&events, 1, milliseconds_between_looks);
+}
+
 // Other nodes have what was sent to them when they say so, and not when it has left this one.
 void Group::part_from_nodes(base::Fifo<Waiter>& failed) noexcept {
   const auto is_waited_for = [&](const auto& each) {
@@ -255,10 +262,7 @@ void Group::part_from_nodes(base::Fifo<Waiter>& failed) noexcept {
   }
   const base::TimePoint end = base::Clock::now() + limits_.silent;
   while (std::ranges::any_of(peers_, is_waited_for) && base::Clock::now() < end) {
-    fabric_->drain(failed);
-    take_events(failed);
-    pollfd events{descriptor(), POLLIN, 0};
-    poll(&events, 1, milliseconds_between_looks);
+    drain_once(failed);
   }
   // What a rank has not answered by now is not waited for any more.
   for (const auto& other : peers_) {
@@ -293,6 +297,10 @@ std::uint64_t* Group::number_at(std::uint8_t segment, std::uint64_t offset) noex
 
 void Group::said_goodbye(int rank) noexcept {
   peers_[static_cast<std::size_t>(rank)]->has_left.store(true, std::memory_order_release);
+}
+
+void Group::left(int rank, std::uint8_t segment) noexcept {
+  peers_[static_cast<std::size_t>(rank)]->left_segment.store(segment, std::memory_order_release);
 }
 
 // Both ends hear of it by the end of their connection, and in no other way.

@@ -44,6 +44,7 @@ struct Message {
     answer,        ///< `first`: what was there.
     goodbye,       ///< The sender ends its group, and sends nothing but answers after this.
     farewell,      ///< All that came before the goodbye has been taken.
+    left,          ///< All ranks end `segment`, and the sender uses it no more.
   };
   Kind kind = Kind::notification;
   std::uint8_t segment = 0;

@@ -35,6 +35,7 @@ struct RemoteSegment {
   std::uint64_t bytes = 0;
   std::uint32_t notifications = 0;
   bool is_of_program = false;  ///< Memory of the program's own.
+  std::uint64_t generation = 0;  ///< Of this process's own: tells it from others that have the number before or after it.
 };
 
 /// How a process stands to the group.
@@ -64,7 +65,7 @@ struct Peer {
   Mailbox mailbox;
   base::Descriptor bell{-1};  ///< An eventfd, which wakes it.
   std::atomic<Standing> standing{Standing::present};
-  std::array<std::atomic<const RemoteSegment*>, most_segments> segments{};  ///< Kept until the group ends.
+  std::array<std::atomic<const RemoteSegment*>, most_segments> segments{};  ///< Kept until the segment ends, or the group.
 
   /// Whether it has ended its group: what ends its connection after this is no accident.
   bool says_goodbye() const noexcept {
@@ -79,6 +80,7 @@ struct Peer {
   /// @{
   std::atomic<bool> has_left{false};
   std::atomic<std::uint64_t> taken_there{0};  ///< How many of those sent. The others have at most the room of a ring.
+  std::atomic<int> left_segment{-1};          ///< All ranks end this one, and what it has sent for it is here.
   std::uint64_t put_here = 0;                 ///< Into its ring in this process. Under the lock of the fabric.
   bool is_lost = false;                       ///< Nothing reaches it any more. Under the lock of the fabric.
   std::string why_lost;  ///< If it may be alive. Written under the lock of the fabric, before `standing` is.

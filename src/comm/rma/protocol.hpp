@@ -21,16 +21,22 @@ struct Introduction {
   std::int32_t unused = 0;
 };
 
+/// What a rank does with a segment while all do: it begins it, or ends it.
 struct Offer {
+  enum class What : std::uint64_t {
+    begins,
+    has_none,  ///< The sender has no memory for it. Its verdict says why.
+    ends,
+  };
   std::uint64_t bytes = 0;
   std::uint32_t notifications = 0;
   std::uint32_t id = 0;
   std::uint64_t program_memory = 0;  ///< Its address; 0: it is shared memory.
   RemoteMemory of_fabric{};          ///< For other nodes.
-  std::uint64_t is_none = 0;         ///< 1: the sender has no memory for it. Its verdict says why.
+  What what = What::begins;
 };
 
-/// Whether a process has begun a segment, and reaches the memory of the others.
+/// What keeps a process from it.
 struct Verdict {
   std::array<char, 1000> problem{};  ///< A text that ends with a zero; empty: there is none.
   /// Cuts what is too long.
