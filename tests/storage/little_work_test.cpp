@@ -332,44 +332,6 @@ TEST_F(LittleWorkTest, LittleIsLeftToOneWorker) {
   EXPECT_LE(shares[shares.size() / 2], most_percent);
 }
 
-// Tasks whose transfers end at once keep two workers busy. The time that the system takes to begin a transfer is no sleep of a worker that could do
-// the work of both. Where others keep the processors busy one worker may get little, hence the run that is shared best.
-TEST_F(LittleWorkTest, WhatFillsTwoWorkersIsDoneByBoth) {
-#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
-  GTEST_SKIP() << "no slice is short there";
-#endif
-  constexpr int chains = 4;
-  constexpr int passes = 40'000;
-  constexpr int least_percent = 25;
-  int best = 0;
-  for (int runs = 0; runs < 10 && best < least_percent; ++runs) {
-    Shares counted(passes / 2);
-    Runtime runtime(Options{.workers = 2, .engine = "uring"});
-    std::array<std::array<int, 2>, chains> pipes{};
-    for (std::array<int, 2>& ends : pipes) {
-      ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-      runtime.spawn([&] {
-        std::array<std::byte, 64> block{};
-        File in = File::from_descriptor(ends[0]);
-        File out = File::from_descriptor(ends[1]);
-        while (counted.passed() < passes) {
-          out.pwrite(block, 0);
-          in.pread(block, 0);
-          counted.count();
-        }
-      });
-    }
-    runtime.wait();
-    for (const std::array<int, 2>& ends : pipes) {
-      ::close(ends[0]);
-      ::close(ends[1]);
-    }
-    best = std::max(best, counted.least());
-    std::cerr << "the other worker passed " << counted.least() << " % of the times\n";
-  }
-  EXPECT_GE(best, least_percent);
-}
-
 // Each task reads a block past the page cache, computes for some microseconds and spawns the next one. Nothing can be done beside it, so no worker
 // is woken for it. Where the system interrupts one, or others keep the disk busy, the chain may move, hence the run with the fewest moves.
 TEST_F(LittleWorkTest, AChainOfTransfersStaysWithItsWorker) {
