@@ -31,6 +31,10 @@ std::uint32_t Replayer::begin(int number, Descriptor& descriptor, const FileIden
   if (plan.count == 0 && plan.progress != nullptr && !guide.on()) {
     return Descriptor::first_file + file;  // the first read of it is all that is noted
   }
+  if (may_begin_again(plan)) {
+    descriptor.left_alone.store(1, std::memory_order_relaxed);
+    return Descriptor::first_file + file;
+  }
   if (is_over(plan)) {
     note_begun(plan);
     return Descriptor::ignored;
@@ -47,6 +51,18 @@ void Replayer::go_on(int number, std::uint32_t state) noexcept {
     helper.advise(number, state, plan);
   }
 }
+
+namespace {
+
+// By a descriptor that was left to the system when the plan was over.
+void follow_again(int number, Descriptor& descriptor) noexcept {
+  if (descriptor.left_alone.load(std::memory_order_relaxed) != 0 &&
+      descriptor.left_alone.exchange(0, std::memory_order_relaxed) != 0) {
+    posix_fadvise(number, 0, 0, POSIX_FADV_RANDOM);
+  }
+}
+
+}  // namespace
 
 void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes,
                     std::uint64_t took) noexcept {
@@ -67,15 +83,19 @@ void Replayer::note(int number, Descriptor& descriptor, std::uint64_t offset, st
   }
   switch (follow(plan, offset, bytes)) {
     case Followed::fits:
+      follow_again(number, descriptor);
       break;
     case Followed::wants:
+      follow_again(number, descriptor);
       helper.advise(number, state, plan);
       break;
     case Followed::over:
       if (descriptor.left_alone.exchange(1, std::memory_order_relaxed) == 0) {
         posix_fadvise(number, 0, 0, POSIX_FADV_NORMAL);
+      }
+      // What the plan does not say may show in the reads, also that they come again.
+      if (predictor.on() ? !perhaps_begins_again(plan) : !may_begin_again(plan)) {
         std::uint32_t seen = state;
-        // What the plan does not say may show in the reads.
         const bool cached = plan.count != 0 && plan.progress->given_up.load(std::memory_order_relaxed) == all_is_cached;
         descriptor.state.compare_exchange_strong(
             seen, predictor.on() && !cached ? Descriptor::fresh : Descriptor::ignored, std::memory_order_release);

@@ -162,13 +162,14 @@ class _Series:
     def __init__(self, memory: int, at: int, window: int) -> None:
         self.has_begun = threading.Event()
         self._place = (memory, at)
+        self._began = time.monotonic()
         self._window = window
         self._ahead: series_ahead.SeriesAhead | None = None
 
     def follow(self, over: threading.Event) -> None:
         from . import series_ahead
 
-        self._ahead = series_ahead.SeriesAhead(*self._place, self._window)
+        self._ahead = series_ahead.SeriesAhead(*self._place, self._window, self._began)
         self._ahead.narrow(self._window)  # which may have changed meanwhile
         self.has_begun.set()
         if not over.is_set():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .plan import Extent, Plan, PlannedFile
     from .plan_report import Done
 
-_MAGIC = 0x32304E414C505444
+_MAGIC = 0x33304E414C505444
 # As in src/prefetch/plan.cpp.
 _MOST_FILES, _MOST_EXTENTS = 1 << 20, 1 << 24
 _HEADER = struct.Struct("<QQQQQQ16x")
@@ -29,7 +29,7 @@ _PARTS = 256
 _FILE = struct.Struct("<QQQQQQIIII")
 _EXTENT = struct.Struct("<QQQ")
 # Extents that the program has come to, and that were asked for; what was not foretold, less what was; whether the plan was given up; then as in Done.
-_PROGRESS = struct.Struct("<IIiIQQQQQ")
+_PROGRESS = struct.Struct("<IIiIQQQQQ8x")
 # The library gives a plan up for these reasons (plan.hpp) only after a read of the file: the read does not fit it, or the file is cached.
 _AFTER_A_READ = (1, 2)
 # Runs of pages for each step to elsewhere, and for each long time between two reads, of a file that is read in sequence.

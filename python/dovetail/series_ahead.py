@@ -59,9 +59,9 @@ class _Seen:
 
 
 class SeriesAhead:
-    """`memory`, `at`: the log of opens. `window`: bytes of files that the program has not opened yet, at most."""
+    """`memory`, `at`: the log of opens. `window`: bytes of files that the program has not opened yet, at most. `began`: when the program did, on the monotonic clock."""
 
-    def __init__(self, memory: int, at: int, window: int) -> None:
+    def __init__(self, memory: int, at: int, window: int, began: float) -> None:
         self._log = open_log.OpenLog(memory, at)
         self._window = window
         self._outstanding = 0
@@ -69,7 +69,7 @@ class SeriesAhead:
         self._seen: dict[tuple[str, str], _Seen] = {}
         self._accounts: dict[tuple[str, str], Account] = {}
         self._names = 0
-        self._began = time.monotonic()
+        self._began = began
         self._listing = 0.0
         self._cached_in_a_row = 0
         self._files = 0
@@ -92,7 +92,7 @@ class SeriesAhead:
     def follow(self, over: threading.Event) -> None:
         """Reads files ahead until it is over."""
         wait = _SHORTEST_WAIT
-        looked = time.monotonic()
+        looked = self._began  # since when the opens of the first look are
         is_over = False
         while not is_over:
             # What was opened in the end counts in the report.

@@ -9,6 +9,8 @@ namespace dovetail::prefetching {
 namespace {
 
 constexpr std::uint32_t none = UINT32_MAX;
+// In place of what is issued: the program was at the end of the plan, and reads what a new pass begins with. Nothing is asked for.
+constexpr std::uint32_t perhaps_again = UINT32_MAX;
 
 // The place, in the order of the file, of the first extent that ends behind the offset.
 std::uint32_t first_behind(const FilePlan& plan, std::uint64_t offset) noexcept {
@@ -83,6 +85,44 @@ bool strays_too_often(Progress& progress) noexcept {
   return true;
 }
 
+// The program was at the end of the plan.
+void begin_again(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const Extent& first = plan.extents[0];
+  if (!may_begin_again(plan) || bytes == 0 || offset < first.offset || offset >= first.end()) {
+    return;
+  }
+  const bool is_whole = bytes >= first.end() - offset;
+  std::uint32_t at_the_end = plan.progress->cursor.load(std::memory_order_relaxed);
+  plan.progress->issued.store(perhaps_again, std::memory_order_relaxed);
+  // Until it is a pass, this counts the reads that speak for one.
+  plan.progress->strayed.store(is_whole ? 1 : 0, std::memory_order_relaxed);
+  if (at_the_end >= plan.count) {
+    plan.progress->cursor.compare_exchange_strong(at_the_end, is_whole ? 1U : 0U, std::memory_order_relaxed);
+  }
+}
+
+// `found`: the extent that a read of a perhaps new pass has touched, and `next` the one behind it.
+Followed go_on_again(const FilePlan& plan, std::uint32_t found, std::uint32_t next, std::uint32_t cursor) noexcept {
+  Progress& progress = *plan.progress;
+  // Several threads may be a little out of order.
+  if (found == none || (found < cursor ? cursor - found : found - cursor) > runs_of_a_new_pass) {
+    progress.cursor.store(plan.count, std::memory_order_relaxed);
+    return Followed::over;
+  }
+  advance(progress.cursor, next);
+  if (next <= cursor ||
+      progress.strayed.fetch_add(1, std::memory_order_relaxed) + 1 < static_cast<std::int32_t>(runs_of_a_new_pass)) {
+    return Followed::over;
+  }
+  // First: what was asked for in this pass is reckoned from here.
+  progress.asked_before.store(std::max<std::uint64_t>(progress.asked.load(std::memory_order_relaxed), 1),
+                              std::memory_order_relaxed);
+  progress.strayed.store(0, std::memory_order_relaxed);
+  std::uint32_t seen = perhaps_again;
+  progress.issued.compare_exchange_strong(seen, 0, std::memory_order_relaxed);
+  return wants_advice(plan) ? Followed::wants : Followed::fits;
+}
+
 }  // namespace
 
 void note_begun(const FilePlan& plan) noexcept {
@@ -94,6 +134,7 @@ void note_begun(const FilePlan& plan) noexcept {
 Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept {
   if (is_over(plan)) {
     note_begun(plan);
+    begin_again(plan, offset, bytes);
     return Followed::over;
   }
   Progress& progress = *plan.progress;
@@ -104,6 +145,9 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
   const std::uint32_t cursor = progress.cursor.load(std::memory_order_relaxed);
   bool first_time = false;
   const std::uint32_t found = touched(plan, offset, end, cursor, first_time);
+  if (perhaps_begins_again(plan)) {
+    return go_on_again(plan, found, found == none ? 0 : found + (end >= plan.extents[found].end() ? 1 : 0), cursor);
+  }
   if (found == none) {
     return strays_too_often(progress) ? Followed::over : Followed::fits;
   }
@@ -132,7 +176,7 @@ Followed follow(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes)
 }
 
 void count_read(const FilePlan& plan, std::uint64_t bytes, std::uint64_t nanoseconds) noexcept {
-  if (plan.count == 0) {
+  if (is_over(plan) || plan.progress->asked_before.load(std::memory_order_relaxed) != 0 || perhaps_begins_again(plan)) {
     return;
   }
   plan.progress->reads.fetch_add(1, std::memory_order_relaxed);
@@ -145,6 +189,15 @@ void count_read(const FilePlan& plan, std::uint64_t bytes, std::uint64_t nanosec
 bool is_over(const FilePlan& plan) noexcept {
   return plan.count == 0 || plan.progress->given_up.load(std::memory_order_relaxed) != not_given_up ||
          plan.progress->cursor.load(std::memory_order_relaxed) >= plan.count;
+}
+
+bool may_begin_again(const FilePlan& plan) noexcept {
+  return plan.count >= runs_of_a_new_pass && plan.progress->given_up.load(std::memory_order_relaxed) == not_given_up &&
+         (plan.progress->cursor.load(std::memory_order_relaxed) >= plan.count || perhaps_begins_again(plan));
+}
+
+bool perhaps_begins_again(const FilePlan& plan) noexcept {
+  return plan.count != 0 && plan.progress->issued.load(std::memory_order_relaxed) == perhaps_again;
 }
 
 std::uint64_t ahead(const FilePlan& plan) noexcept {
@@ -170,7 +223,9 @@ std::uint64_t ahead_with_gaps(const FilePlan& plan) noexcept {
   constexpr unsigned part = 8;
   constexpr std::uint64_t greatest = 256U << part;
   const std::uint32_t issued = plan.progress->issued.load(std::memory_order_relaxed);
-  const std::uint64_t asked = plan.progress->asked.load(std::memory_order_relaxed);
+  const std::uint64_t before = plan.progress->asked_before.load(std::memory_order_relaxed);
+  const std::uint64_t in_all = plan.progress->asked.load(std::memory_order_relaxed);
+  const std::uint64_t asked = in_all - std::min(before, in_all);
   const Extent& last = plan.extents[std::clamp(issued, 1U, plan.count) - 1];
   const std::uint64_t wanted = last.before + last.bytes;
   const std::uint64_t without = ahead(plan);

@@ -23,7 +23,7 @@ enum GivenUp : std::uint32_t { not_given_up = 0, does_not_fit = 1, all_is_cached
 /// Where the program is, and what the plan did. All processes that follow the plan share it.
 struct Progress {
   std::atomic<std::uint32_t> cursor;    // the extent that is needed next
-  std::atomic<std::uint32_t> issued;    // the first one that the system was not asked for
+  std::atomic<std::uint32_t> issued;    // the first one that the system was not asked for; or `perhaps_again`
   std::atomic<std::int32_t> strayed;    // reads that the plan did not foretell, less those that it did
   std::atomic<std::uint32_t> given_up;  // a `GivenUp`
   // For the report at the end.
@@ -32,6 +32,8 @@ struct Progress {
   std::atomic<std::uint64_t> reads;        // this and what follows: only of a plan whose reads are timed
   std::atomic<std::uint64_t> waited;       // reads that took longer than from memory
   std::atomic<std::uint64_t> nanoseconds;  // that these took
+  // Of `asked`, what was asked for before the program began the plan again, and at least 1 then. 0: it is in its first pass.
+  std::atomic<std::uint64_t> asked_before;
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -65,7 +67,7 @@ struct FileIdentity {
 
 class Plan {
  public:
-  static constexpr std::uint64_t magic = 0x32304e414c505444;  // "DTPLAN02"
+  static constexpr std::uint64_t magic = 0x33304e414c505444;  // "DTPLAN03"
 
   /// The memory of a plan, readable and writable, as long as the plan is used. An unusable one gives an empty plan.
   static Plan in(std::byte* memory, std::uint64_t bytes) noexcept;
@@ -96,7 +98,7 @@ class Plan {
     std::uint32_t gap;
     std::uint32_t window;  // in units of 4 KiB
   };
-  static_assert(sizeof(Header) == 64 && sizeof(Entry) == 64 && sizeof(Extent) == 24 && sizeof(Progress) == 56);
+  static_assert(sizeof(Header) == 64 && sizeof(Entry) == 64 && sizeof(Extent) == 24 && sizeof(Progress) == 64);
 
   const Header* header_ = nullptr;
   const Entry* entries_ = nullptr;

@@ -31,6 +31,19 @@ if way in awaited:
 if way in ("all", "wait_then_all"):
     for offset in steps:
         os.pread(descriptor, 8192, offset)
+elif way in ("again", "again_opened"):
+    for each in range(3):
+        for offset in steps[4:] if each else steps:
+            os.pread(descriptor, 8192, offset)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        if way == "again_opened":
+            os.close(descriptor)
+            descriptor = os.open(path, os.O_RDONLY)
+            descriptors[memory] = descriptor
+        for offset in steps[:4]:
+            os.pread(descriptor, 8192, offset)
+        while not all([arrived(memory, offset, 8192) for offset in steps]):
+            os.pread(descriptor, 10, steps[3])
 elif way == "settled":
     os.pread(descriptor, 8192, 0)
     libc.unshare(0)  # before which the helper ends
@@ -79,6 +92,12 @@ class Replay(Reading):
         self.assertEqual(self.observe(*self.words("all"))[0], 0)
         # A program must not have to wait for the system to write.
         self.forget(self.path)
+
+    def test_another_pass_over_the_file_is_read_ahead_too(self):
+        for way in ("again", "again_opened"):
+            with self.subTest(way=way):
+                self.forget(self.path)
+                self.assertEqual(self.run_with_plan(*self.words(way)), (0, b"", b""))
 
     def test_what_is_needed_comes_by_itself_and_nothing_else(self):
         environment = {"DOVETAIL_PREFETCH_GAP_KB": "0"}

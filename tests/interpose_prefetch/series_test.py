@@ -8,6 +8,7 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from collections.abc import Callable
 from pathlib import Path
@@ -289,7 +290,7 @@ class Looks(Case):
         os.ftruncate(self.memory, open_log.BYTES)
         self.opens = 0
         self.over = threading.Event()
-        self.ahead = series_ahead.SeriesAhead(self.memory, 0, 64 << 20)
+        self.ahead = series_ahead.SeriesAhead(self.memory, 0, 64 << 20, time.monotonic())
 
     def note(self, *names: Path) -> None:
         for name in names:
@@ -311,6 +312,14 @@ class Looks(Case):
         self.look()
         (seen,) = self.ahead._seen.values()
         self.assertEqual(max(one.came_true for one in seen.folder.all()), 303)
+
+    def test_what_was_opened_before_the_first_look_counts_by_its_time(self):
+        """That many in a moment would be too many."""
+        self.ahead = series_ahead.SeriesAhead(self.memory, 0, 64 << 20, time.monotonic() - 1000)
+        self.note(*[self.file(f"data_{number:03}", 4 * KIB, number) for number in range(304)])
+        self.over.set()
+        self.ahead.follow(self.over)
+        self.assertEqual(len(self.ahead._seen), 1)
 
     def test_folders_that_are_forgotten_leave_their_account(self):
         for number in range(70):

@@ -168,7 +168,7 @@ class Status(Case):
         wrong = (described.replace(b"1", number) for number in (b"2", b"-1", b"x", "²".encode(), b"9" * 5000, b""))
         for description in (b"", b"\0", b"\0" * 4, b"\xff" * 100_000, described, *wrong):
             with preload.shared_memory(prefetch_status.DESCRIPTION, description, len(description)):
-                for content in (plan, b"", (0x32304E414C505444).to_bytes(8, "little") + plan[:60]):
+                for content in (plan, b"", (0x33304E414C505444).to_bytes(8, "little") + plan[:60]):
                     with preload.shared_memory("dovetail-plan", content, len(content)):
                         self.assertNotIn(os.getpid(), [run.process for run in prefetch_status._runs()])
 
@@ -187,7 +187,7 @@ class Status(Case):
         self.observed()
         described = Description(["none"], None, ["x"], False, False).packed()
         header = struct.Struct("<QQQQQQ16x")
-        magic = 0x32304E414C505444
+        magic = 0x33304E414C505444
         huge = header.pack(magic, 0, 1 << 20, 1 << 40, 1, 0)
         with self.running("--plan", self.plan_file) as process, contextlib.ExitStack() as stack:
             for name, content, size in (
