@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from dovetail import command_line, observe_command, run_command
 from dovetail.full_command_line import app
 
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", random.randrange(1 << 30)))
-ROUNDS = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "1000"))
+ROUNDS = int(os.environ.get("DOVETAIL_TEST_ROUNDS", "200"))
+BY_TYPER = typer.main.get_command(app)
 COMMANDS = {command.name: command for command in (run_command.COMMAND, observe_command.COMMAND)}
 Line = tuple[list[str], dict[str, Any]] | None
 # For the moment in which the program would start.
@@ -35,7 +37,7 @@ def by_typer(name: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> Li
     found: list[Line] = []
     monkeypatch.setattr(COMMANDS[name], "call", lambda program, **values: found.append((program, values)))
     try:
-        app(args=[name, *words], standalone_mode=False)
+        BY_TYPER.main(args=[name, *words], standalone_mode=False)
     except BaseException:
         return None
     return found[0] if found else None
