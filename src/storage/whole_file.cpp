@@ -95,9 +95,8 @@ std::optional<Way> find_way(const std::string& path) {
 base::Descriptor open_by(const Way& way, const char* path) {
   const storage::Uninterposed own;
   // A FIFO is opened without its other end; a link may lead to another device.
-  return base::Descriptor(way.pauses
-                              ? storage::open_cached(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
-                              : ::open(path, O_RDONLY | O_CLOEXEC));
+  return base::Descriptor(way.pauses ? storage::open_cached(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+                                     : ::open(path, O_RDONLY | O_CLOEXEC));
 }
 
 // Returns how many bytes came in one call, 0 after an error.

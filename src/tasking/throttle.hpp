@@ -85,7 +85,7 @@ class Throttle {
 
   const std::size_t fixed_limit_;
   std::atomic<std::size_t> limit_;
-  std::atomic<std::size_t> waiting_{0};  ///< Pending tasks that the limit does not count.
+  std::atomic<std::size_t> waiting_{0};                  ///< Pending tasks that the limit does not count.
   std::atomic<std::size_t> most_for_graph_{most_limit};  ///< What the predecessors of the tasks allow.
   std::atomic<std::size_t> predecessors_{0};             ///< Since `made_then_`, of tasks that have many.
   std::atomic<std::uint64_t> made_then_{0};
