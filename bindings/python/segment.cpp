@@ -285,18 +285,19 @@ void bind_segment(nb::module_& module) {
       .def_static("allocate", &allocate_segment, nb::arg("group"), nb::arg("bytes"),
                   nb::arg("notifications") = nb::int_(usual_notifications), nb::rv_policy::take_ownership,
                   "Memory of zeros. By all processes at the same time, in the same order; each chooses its size.")
-      .def_static("use", &use_memory, nb::arg("group"), nb::arg("memory"),
-                  nb::arg("notifications") = nb::int_(usual_notifications), nb::rv_policy::take_ownership,
-                  "The same with an array of the program's own, which is kept until the segment has ended, or the group.")
+      .def_static(
+          "use", &use_memory, nb::arg("group"), nb::arg("memory"),
+          nb::arg("notifications") = nb::int_(usual_notifications), nb::rv_policy::take_ownership,
+          "The same with an array of the program's own, which is kept until the segment has ended, or the group.")
       .def(
           "array", [](nb::handle self, nb::handle type) { return translated([&] { return array_of(self, type); }); },
           nb::arg("dtype") = nb::str("u1"), "The memory as a NumPy array.")
       .def(
-          "end",
-          [](SegmentObject& self, const std::string& objection) { translated([&] { self.end(objection); }); },
+          "end", [](SegmentObject& self, const std::string& objection) { translated([&] { self.end(objection); }); },
           nb::arg("objection") = "",
           "By all processes at the same time, in the same order as they begin and end others. What tasks have begun to "
-          "write or read is waited for, waits for its notifications fail, and its memory is gone. A rank where an array "
+          "write or read is waited for, waits for its notifications fail, and its memory is gone. A rank where an "
+          "array "
           "of it is in use (`BufferError`), or with an `objection`, keeps all from it (`RuntimeError`).")
       .def_prop_ro(
           "id", [](const SegmentObject& self) { return translated([&] { return self.get().id(); }); },
