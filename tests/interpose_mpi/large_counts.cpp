@@ -1,4 +1,4 @@
-// Counts that are wider than `int`: MPI 4 has calls for them, which this program counts. With an older MPI library they become `int`.
+// Counts that are wider than `int`: MPI 4 has calls for them, which this program counts. An older MPI library has none.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -17,6 +17,12 @@ using dovetail::test::next_of;
 using dovetail::test::previous_of;
 using dovetail::test::Ranks;
 
+// As wide as counts may be.
+#if MPI_VERSION >= 4
+using Large = std::size_t;
+#else
+using Large = int;
+#endif
 std::atomic<int> large_calls{0};
 
 }  // namespace
@@ -67,10 +73,10 @@ void messages(const Ranks& ranks) {
   const std::vector<int> sent(5, ranks.rank);
   std::vector<int> received(sent.size());
   const std::vector<int> expected(sent.size(), previous_of(ranks));
-  const std::size_t count = sent.size();
+  const auto count = static_cast<Large>(sent.size());
   const auto arrived = [&](const char* what) {
     check(received == expected, what);
-    received.assign(count, -1);
+    received.assign(sent.size(), -1);
   };
   Runtime runtime(Options{.workers = 1});
   const auto cross = [&](auto receives, auto sends, const char* what) {
@@ -81,7 +87,7 @@ void messages(const Ranks& ranks) {
   };
   const auto send = [&] { mpi::send(sent.data(), count, MPI_INT, next_of(ranks), 1, MPI_COMM_WORLD); };
   cross([&] { mpi::recv(received.data(), count, MPI_INT, previous_of(ranks), 1, MPI_COMM_WORLD); }, send, "recv");
-  cross([&] { mpi::irecv(received.data(), MPI_Count{5}, MPI_INT, previous_of(ranks), 1, MPI_COMM_WORLD); },
+  cross([&] { mpi::irecv(received.data(), static_cast<Large>(count), MPI_INT, previous_of(ranks), 1, MPI_COMM_WORLD); },
         [&] { mpi::isend(sent.data(), count, MPI_INT, next_of(ranks), 1, MPI_COMM_WORLD); }, "irecv");
   check_calls(4);
   cross([&] { mpi::irecv(received.data(), count, MPI_INT, previous_of(ranks), 1, MPI_COMM_WORLD); },
@@ -119,7 +125,7 @@ void messages(const Ranks& ranks) {
 void collectives(const Ranks& ranks) {
   Runtime runtime(Options{.workers = 1});
   std::array<int, 3> data{ranks.rank, ranks.rank, ranks.rank};
-  runtime.spawn([&] { mpi::bcast(data.data(), data.size(), MPI_INT, 0, MPI_COMM_WORLD); }).get();
+  runtime.spawn([&] { mpi::bcast(data.data(), static_cast<Large>(data.size()), MPI_INT, 0, MPI_COMM_WORLD); }).get();
   check(data == std::array<int, 3>{}, "bcast");
   check_calls(1);
   runtime.spawn([&] { mpi::ibcast(data.data(), 3, MPI_INT, 0, MPI_COMM_WORLD); }).get();

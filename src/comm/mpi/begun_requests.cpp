@@ -1,5 +1,6 @@
 #include "comm/mpi/begun_requests.hpp"
 
+#include <array>
 #include <bit>
 
 namespace dovetail::comm::mpi {
@@ -9,32 +10,21 @@ BegunRequests& BegunRequests::of_process() noexcept {
   return made;
 }
 
-// Numbers that are small, or differ by little, must not make up for each other.
-std::uint64_t BegunRequests::Entry::check_of(const Words& words) noexcept {
-  return words[0] ^ std::rotl(words[1], 11) ^ std::rotl(words[2], 23) ^ std::rotl(words[3], 34) ^
-         std::rotl(words[4], 45) ^ std::rotl(words[5], 56);
-}
-
-void BegunRequests::Entry::write(std::uint64_t handle, const BegunRequest& begun) noexcept {
-  const Words words{
-      handle,
-      std::bit_cast<std::uint64_t>(begun.call),
-      std::bit_cast<std::uint64_t>(begun.communicator.handle),
-      static_cast<std::uint32_t>(begun.peer) | std::uint64_t{static_cast<std::uint32_t>(begun.tag)} << 32U,
-      begun.message,
-      std::bit_cast<std::uint64_t>(begun.channel)};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    words_[i].store(words[i], std::memory_order_relaxed);
-  }
-  check_.store(check_of(words), std::memory_order_relaxed);
-}
-
-std::optional<BegunRequest> BegunRequests::Entry::read(std::uint64_t handle) const noexcept {
-  Words words{};
+void BegunRequests::Entry::forget_message() noexcept {
+  std::array<std::uint64_t, 6> words{};
   for (std::size_t i = 0; i < words.size(); ++i) {
     words[i] = words_[i].load(std::memory_order_relaxed);
   }
-  if (words[0] != handle || words[1] == 0 || check_.load(std::memory_order_relaxed) != check_of(words)) {
+  write(words[0], words[1], words[2], words[3], 0, words[5]);
+}
+
+std::optional<BegunRequest> BegunRequests::Entry::read(std::uint64_t handle) const noexcept {
+  std::array<std::uint64_t, 6> words{};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    words[i] = words_[i].load(std::memory_order_relaxed);
+  }
+  if (words[0] != handle || words[1] == 0 ||
+      check_.load(std::memory_order_relaxed) != check_of(words[0], words[1], words[2], words[3], words[4], words[5])) {
     return std::nullopt;
   }
   return BegunRequest{.call = std::bit_cast<const BegunCall*>(words[1]),
@@ -54,7 +44,8 @@ BegunRequests::Entry* BegunRequests::Set::find(std::uint64_t handle) noexcept {
   return nullptr;
 }
 
-std::uint64_t BegunRequests::add(std::uint64_t handle, const BegunRequest& begun) noexcept {
+std::uint64_t BegunRequests::add(std::uint64_t handle, const BegunCall* call, Communicator communicator, int peer,
+                                 int tag, std::uint64_t message, const Channel* channel) noexcept {
   if (!is_used_.load(std::memory_order_relaxed)) [[unlikely]] {
     is_used_.store(true, std::memory_order_relaxed);
   }
@@ -66,7 +57,9 @@ std::uint64_t BegunRequests::add(std::uint64_t handle, const BegunRequest& begun
     entry = &set.entries[oldest];
   }
   const std::uint64_t forgotten = entry->message();
-  entry->write(handle, begun);
+  entry->write(handle, std::bit_cast<std::uint64_t>(call), std::bit_cast<std::uint64_t>(communicator.handle),
+               static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32U, message,
+               std::bit_cast<std::uint64_t>(channel));
   return forgotten;
 }
 
@@ -88,9 +81,7 @@ std::optional<BegunRequest> BegunRequests::take_message(std::uint64_t handle) no
   if (!taken || taken->message == 0) {
     return std::nullopt;
   }
-  BegunRequest left = *taken;
-  left.message = 0;
-  entry->write(handle, left);
+  entry->forget_message();
   return taken;
 }
 

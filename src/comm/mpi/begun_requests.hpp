@@ -3,10 +3,10 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "comm/mpi/operation.hpp"
 
@@ -39,7 +39,11 @@ class BegunRequests {
     return (std::uint64_t{1} << 63U) | last.fetch_add(1, std::memory_order_relaxed);
   }
   /// @returns The number of the message that is forgotten for this one, which its trace must be told has ended; 0: none.
-  std::uint64_t add(std::uint64_t handle, const BegunRequest& begun) noexcept;
+  std::uint64_t add(std::uint64_t handle, const BegunRequest& begun) noexcept {
+    return add(handle, begun.call, begun.communicator, begun.peer, begun.tag, begun.message, begun.channel);
+  }
+  std::uint64_t add(std::uint64_t handle, const BegunCall* call, Communicator communicator, int peer, int tag,
+                    std::uint64_t message = 0, const Channel* channel = nullptr) noexcept;
   /// Nothing if it is not known.
   std::optional<BegunRequest> find(std::uint64_t handle) const noexcept;
   /// The same where a trace has its message. From then on no trace has it.
@@ -51,15 +55,30 @@ class BegunRequests {
     std::uint64_t handle() const noexcept { return words_[0].load(std::memory_order_relaxed); }
     bool is_used() const noexcept { return words_[1].load(std::memory_order_relaxed) != 0; }
     std::uint64_t message() const noexcept { return words_[4].load(std::memory_order_relaxed); }
-    void write(std::uint64_t handle, const BegunRequest& begun) noexcept;
+    /// Each word by itself: what is written in halves and read as a whole makes the processor wait.
+    void write(std::uint64_t handle, std::uint64_t call, std::uint64_t communicator, std::uint64_t peer_and_tag,
+               std::uint64_t message, std::uint64_t channel) noexcept {
+      words_[0].store(handle, std::memory_order_relaxed);
+      words_[1].store(call, std::memory_order_relaxed);
+      words_[2].store(communicator, std::memory_order_relaxed);
+      words_[3].store(peer_and_tag, std::memory_order_relaxed);
+      words_[4].store(message, std::memory_order_relaxed);
+      words_[5].store(channel, std::memory_order_relaxed);
+      check_.store(check_of(handle, call, communicator, peer_and_tag, message, channel), std::memory_order_relaxed);
+    }
+    void forget_message() noexcept;
     std::optional<BegunRequest> read(std::uint64_t handle) const noexcept;
 
    private:
-    using Words = std::array<std::uint64_t, 6>;
-    static std::uint64_t check_of(const Words& words) noexcept;
+    /// Numbers that are small, or differ by little, must not make up for each other.
+    static std::uint64_t check_of(std::uint64_t handle, std::uint64_t call, std::uint64_t communicator,
+                                  std::uint64_t peer_and_tag, std::uint64_t message, std::uint64_t channel) noexcept {
+      return handle ^ std::rotl(call, 11) ^ std::rotl(communicator, 23) ^ std::rotl(peer_and_tag, 34) ^
+             std::rotl(message, 45) ^ std::rotl(channel, 56);
+    }
 
-    /// Handle, call, communicator, peer and tag, message, channel.
-    std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> words_{};
+    /// As `write` has them.
+    std::array<std::atomic<std::uint64_t>, 6> words_{};
     std::atomic<std::uint64_t> check_{0};
   };
   struct Set {
