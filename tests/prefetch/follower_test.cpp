@@ -176,7 +176,7 @@ TEST(Follower, GivesUpAnotherPassThatTakesAnotherWay) {
   while (follow(plan, (5 + 10 * reads) * run_bytes, run_bytes) != Followed::over) {
     ++reads;
   }
-  EXPECT_EQ(reads, patience);
+  EXPECT_EQ(reads, most_strays);
   EXPECT_TRUE(given_up(plan) && !may_begin_again(plan));
 }
 
