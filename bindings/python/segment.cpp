@@ -297,8 +297,7 @@ void bind_segment(nb::module_& module) {
           nb::arg("objection") = "",
           "By all processes at the same time, in the same order as they begin and end others. What tasks have begun to "
           "write or read is waited for, waits for its notifications fail, and its memory is gone. A rank where an "
-          "array "
-          "of it is in use (`BufferError`), or with an `objection`, keeps all from it (`RuntimeError`).")
+          "array of it is in use (`BufferError`), or with an `objection`, keeps all from it (`RuntimeError`).")
       .def_prop_ro(
           "id", [](const SegmentObject& self) { return translated([&] { return self.get().id(); }); },
           "The same in all processes.")

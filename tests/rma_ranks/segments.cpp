@@ -157,9 +157,8 @@ void refused(const Group& group) {
   std::size_t waiting = 0;
   while (waiting < 3) {
     waiting = 0;
-    comm::rma::Group::current()->for_each_wait([&](const comm::rma::Waiter& waiter) {
-      waiting += waiter.text().starts_with("notification") ? 1 : 0;
-    });
+    comm::rma::Group::current()->for_each_wait(
+        [&](const comm::rma::Waiter& waiter) { waiting += waiter.text().starts_with("notification") ? 1 : 0; });
     std::this_thread::yield();
   }
   segment.end();

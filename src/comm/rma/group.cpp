@@ -303,8 +303,8 @@ template <class Concerns>
 void Group::fail_waits(const Concerns& concerns, int rank, base::Fifo<Waiter>& failed) noexcept {
   for (const auto& local : locals_) {
     if (local != nullptr) {
-      fail_waits_of(*local, [&](const Await& await) { return concerns(await) ? failure_of(await, rank) : nullptr; },
-                    failed);
+      fail_waits_of(
+          *local, [&](const Await& await) { return concerns(await) ? failure_of(await, rank) : nullptr; }, failed);
     }
   }
 }

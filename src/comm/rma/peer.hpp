@@ -35,7 +35,8 @@ struct RemoteSegment {
   std::uint64_t bytes = 0;
   std::uint32_t notifications = 0;
   bool is_of_program = false;  ///< Memory of the program's own.
-  std::uint64_t generation = 0;  ///< Of this process's own: tells it from others that have the number before or after it.
+  /// Of this process's own: tells it from others that have the number before or after it.
+  std::uint64_t generation = 0;
 };
 
 /// How a process stands to the group.
@@ -65,7 +66,8 @@ struct Peer {
   Mailbox mailbox;
   base::Descriptor bell{-1};  ///< An eventfd, which wakes it.
   std::atomic<Standing> standing{Standing::present};
-  std::array<std::atomic<const RemoteSegment*>, most_segments> segments{};  ///< Kept until the segment ends, or the group.
+  /// Each kept until the segment ends, or the group.
+  std::array<std::atomic<const RemoteSegment*>, most_segments> segments{};
 
   /// Whether it has ended its group: what ends its connection after this is no accident.
   bool says_goodbye() const noexcept {
