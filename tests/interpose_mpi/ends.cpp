@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -12,6 +14,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "dovetail/dovetail.hpp"
 #include "interpose_mpi/ranks.hpp"
@@ -164,6 +167,82 @@ void all_end(const Ranks& ranks, const std::string& path, const std::function<vo
   say(ranks, "has not ended");
 }
 
+// As above, with the rank that ends inside of something. All tasks of the others wait for it by then.
+void all_end_within(const Ranks& ranks, const std::string& path,
+                    const std::function<void(Runtime& runtime, const std::function<void()>& end)>& begin) {
+  Runtime runtime(Options{.workers = 1});
+  begin(runtime, [&path] {
+    const std::ofstream made(path + ".all_wait");
+    die();
+  });
+  runtime.wait();
+  say(ranks, "has not ended");
+}
+
+// Rank 0 sends more than a library keeps; the receiver dies when the first of it is there.
+void die_in_transfer(const Ranks& ranks, const std::string& path) {
+  constexpr std::size_t numbers = std::size_t{32} << 20;
+  std::vector<int> data(numbers, ranks.rank == ends ? 0 : 7);
+  const auto size = static_cast<int>(numbers);
+  all_end_within(ranks, path, [&](Runtime& runtime, const auto& end) {
+    if (ranks.rank == ends) {
+      std::thread([&data, end] {
+        while (std::atomic_ref(data.front()).load() == 0) {
+          std::this_thread::yield();
+        }
+        end();
+      }).detach();
+      runtime.spawn([&] { MPI_Recv(data.data(), size, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); });
+    } else if (ranks.rank == 0) {
+      runtime.spawn([&] { MPI_Send(data.data(), size, MPI_INT, ends, 0, MPI_COMM_WORLD); });
+    } else {
+      runtime.spawn([&] { MPI_Recv(data.data(), size, MPI_INT, ends, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); });
+    }
+    runtime.wait();
+  });
+}
+
+// All but the last rank are in a collective write, and so is the one that dies.
+void die_in_file(const Ranks& ranks, const std::string& path) {
+  MPI_File file = MPI_FILE_NULL;
+  MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+  int number = ranks.rank;
+  all_end_within(ranks, path, [&](Runtime& runtime, const auto& end) {
+    if (ranks.rank == ranks.size - 1) {
+      runtime.spawn([&] { MPI_Recv(&number, 1, MPI_INT, ends, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); });
+    } else {
+      runtime.spawn([&] {
+        MPI_File_write_at_all(file, ranks.rank * MPI_Offset{sizeof number}, &number, 1, MPI_INT, MPI_STATUS_IGNORE);
+      });
+    }
+    if (ranks.rank == ends) {
+      runtime.spawn([end] { end(); });  // the only worker is here while the other task waits
+    }
+    runtime.wait();
+  });
+}
+
+// The first thing that MPI_Finalize does is to free what MPI_COMM_SELF has.
+void die_in_finalize(const Ranks& ranks, const std::string& path) {
+  static const std::string made = path + ".all_wait";
+  all_end_within(ranks, path, [&](Runtime& runtime, const auto&) {
+    runtime.spawn([&] { MPI_Barrier(MPI_COMM_WORLD); }).get();
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(
+        MPI_COMM_NULL_COPY_FN,
+        [](MPI_Comm, int, void*, void*) {
+          const std::ofstream file(made);
+          die();
+          return MPI_SUCCESS;
+        },
+        &key, nullptr);
+    if (ranks.rank == ends) {
+      MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    }
+    MPI_Finalize();
+  });
+}
+
 // The starter ends no other rank. MPI tells nothing: those that wait do so for ever, and their runtime says for what.
 void others_go_on(const Ranks& ranks, const std::string& path) {
   const Shared shared(ranks);
@@ -182,6 +261,62 @@ void others_go_on(const Ranks& ranks, const std::string& path) {
   go_on(runtime, ranks, shared.others);
   say(ranks, "was told what waits");
   std::_Exit(0);  // the runtime would wait for its tasks
+}
+
+void await_stop(int process) {
+  for (std::string state; state != "T";) {
+    std::string number;
+    std::string name;
+    std::ifstream("/proc/" + std::to_string(process) + "/stat") >> number >> name >> state;
+    std::this_thread::yield();
+  }
+}
+
+// Rank 1 reads nothing for a while: what waits for it holds up no other task, and ends when it goes on.
+void stops_reading(const Ranks& ranks, const std::string& path) {
+  constexpr std::size_t numbers = std::size_t{1} << 20;
+  const Shared shared(ranks);
+  std::vector<int> processes(static_cast<std::size_t>(ranks.size));
+  const int own = getpid();
+  MPI_Allgather(&own, 1, MPI_INT, processes.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  const int stopped = processes[ends];
+  std::vector<int> data(numbers, ranks.rank);
+  int answer = -1;
+  int last = 0;
+  const auto size = static_cast<int>(numbers);
+  {
+    Runtime runtime(Options{.workers = 1});
+    if (ranks.rank == ends) {
+      runtime.spawn([&] {
+        for (int other : {0, 2}) {
+          MPI_Recv(data.data(), size, MPI_INT, other, receives_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+          check(data.front() == other && data.back() == other, "a large message is another one");
+          MPI_Send(&own, 1, MPI_INT, other, suspended_tag, MPI_COMM_WORLD);
+        }
+      });
+    } else {
+      if (ranks.rank == 0) {
+        kill(stopped, SIGSTOP);
+        await_stop(stopped);
+        const std::ofstream made(path + ".all_wait");
+      }
+      MPI_Barrier(shared.others);
+      auto bound = runtime.spawn([&] { mpi::isend(data.data(), size, MPI_INT, ends, receives_tag, MPI_COMM_WORLD); });
+      auto waits =
+          runtime.spawn([&] { MPI_Recv(&answer, 1, MPI_INT, ends, suspended_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE); });
+      go_on(runtime, ranks, shared.others);
+      check(!bound.ready() && !waits.ready(), "a rank that has stopped has answered");
+      MPI_Allreduce(&own, &last, 1, MPI_INT, MPI_MAX, shared.others);
+      if (ranks.rank == 0) {
+        kill(stopped, SIGCONT);
+      }
+      bound.get();
+      waits.get();
+      check(answer == stopped, "another answer");
+    }
+  }
+  say(ranks, "ended");
+  MPI_Finalize();
 }
 
 // MPI tells the tasks.
@@ -208,8 +343,16 @@ int main(int count, char** arguments) {
     all_end(ranks, path, [] { MPI_Abort(MPI_COMM_WORLD, 7); });
   } else if (what == "die") {
     all_end(ranks, path, die);
+  } else if (what == "die in transfer") {
+    die_in_transfer(ranks, path);
+  } else if (what == "die in file") {
+    die_in_file(ranks, path);
+  } else if (what == "die in finalize") {
+    die_in_finalize(ranks, path);
   } else if (what == "go on") {
     others_go_on(ranks, path);
+  } else if (what == "stops") {
+    stops_reading(ranks, path);
   } else if (what == "are told") {
     others_are_told(ranks, path);
   } else {

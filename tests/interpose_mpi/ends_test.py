@@ -89,7 +89,12 @@ def main() -> None:
     abi, starter, program = sys.argv[1:]
     count = ["-n", str(RANKS)]
     check_all_ended("abort", [starter, *count, program], 7)
-    check_all_ended("die", [starter, *count, program], KILLED[abi])
+    for case in ("die", "die in transfer", "die in file", "die in finalize"):
+        check_all_ended(case, [starter, *count, program], KILLED[abi])
+    done = run("stops", [starter, *count, program])
+    wanted = ["rank 0: ended", "rank 0: went on", "rank 1: ended", "rank 2: ended", "rank 2: went on"]
+    if done.returncode != 0 or said_by_ranks(done) != wanted:
+        sys.exit(f"stops: status {done.returncode}\n{done.stdout}\n{done.stderr}")
     # Any status: that of the starter after a death is its own.
     done = run("go on", [starter, *starters.KEEP[abi], *count, *starters.WRAPPER, program])
     check_said("go on", done, ["went on", "went on", "was told what waits"])

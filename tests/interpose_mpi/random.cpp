@@ -6,6 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
+#include <memory>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
@@ -28,10 +31,11 @@ namespace mpi = dovetail::mpi;
 namespace rma = dovetail::rma;
 
 constexpr std::size_t most_steps = 120;
+constexpr unsigned collectives = 10;
 
-// One step: the cell of a rank goes to another one, which adds it to one of its own; or all cells of a number are summed up.
+// One step: the cell of a rank goes to another one, which adds it to one of its own; or all ranks are in a collective with a cell each.
 struct Step {
-  enum class Kind { message, one_sided, both, file, sum, compute } kind;
+  enum class Kind { message, one_sided, both, file, collective, compute } kind;
   int from, to;
   std::size_t source, target;
   unsigned way;
@@ -39,7 +43,8 @@ struct Step {
 
 std::vector<Step> make_program(std::mt19937_64& random, int ranks, std::size_t cells, std::size_t steps) {
   using enum Step::Kind;
-  constexpr std::array kinds{message, message, message, one_sided, one_sided, one_sided, both, file, sum, compute};
+  constexpr std::array kinds{message,   message, message, one_sided,  one_sided,
+                             one_sided, both,    file,    collective, compute};
   const auto below = [&random](std::uint64_t limit) { return random() % limit; };
   const auto any_rank = [&] { return static_cast<int>(below(static_cast<std::uint64_t>(ranks))); };
   std::vector<Step> program;
@@ -50,7 +55,7 @@ std::vector<Step> make_program(std::mt19937_64& random, int ranks, std::size_t c
                        .to = any_rank(),
                        .source = below(cells),
                        .target = below(cells),
-                       .way = static_cast<unsigned>(below(4))});
+                       .way = static_cast<unsigned>(below(4 * collectives))});
   }
   return program;
 }
@@ -65,14 +70,65 @@ void complete(MPI_Request request) {
 }
 
 // What the program does to the cells of this rank. All ranks are in the same step, or have nothing to do with it: so none waits for ever.
+// What a rank gives to a collective and gets from it: of a single number, the first is used.
+struct Exchange {
+  Exchange(std::uint64_t value, int ranks) : given(static_cast<std::size_t>(ranks)), taken(given.size()) {
+    std::iota(given.begin(), given.end(), value);
+    taken[0] = value;  // as MPI_Bcast takes it, and what MPI_Reduce leaves where nothing arrives
+  }
+  std::uint64_t result() const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      sum += (i + 1) * taken[i];
+    }
+    return sum;
+  }
+  std::vector<std::uint64_t> given;
+  std::vector<std::uint64_t> taken;
+};
+
+// `how` gets the forms for tasks, that of MPI with a request, and the parameters of all.
+template <class How>
+void make_collective(const Step& step, Exchange& exchange, const How& how) {
+  const std::uint64_t* const given = exchange.given.data();
+  std::uint64_t* const taken = exchange.taken.data();
+  const MPI_Datatype type = MPI_UINT64_T;
+  const MPI_Comm world = MPI_COMM_WORLD;
+  switch (step.way / 4) {
+    case 0:
+      return how(mpi::bcast, mpi::ibcast, MPI_Ibcast, taken, 1, type, step.from, world);
+    case 1:
+      return how(mpi::reduce, mpi::ireduce, MPI_Ireduce, given, taken, 1, type, MPI_SUM, step.from, world);
+    case 2:
+      return how(mpi::scan, mpi::iscan, MPI_Iscan, given, taken, 1, type, MPI_SUM, world);
+    case 3:
+      return how(mpi::exscan, mpi::iexscan, MPI_Iexscan, given, taken, 1, type, MPI_BXOR, world);
+    case 4:
+      return how(mpi::alltoall, mpi::ialltoall, MPI_Ialltoall, given, 1, type, taken, 1, type, world);
+    case 5:
+      return how(mpi::allgather, mpi::iallgather, MPI_Iallgather, given, 1, type, taken, 1, type, world);
+    case 6:
+      return how(mpi::gather, mpi::igather, MPI_Igather, given, 1, type, taken, 1, type, step.from, world);
+    case 7:
+      return how(mpi::scatter, mpi::iscatter, MPI_Iscatter, given, 1, type, taken, 1, type, step.from, world);
+    case 8:
+      return how(mpi::reduce_scatter_block, mpi::ireduce_scatter_block, MPI_Ireduce_scatter_block, given, taken, 1,
+                 type, MPI_MAX, world);
+    default:
+      return how(mpi::allreduce, mpi::iallreduce, MPI_Iallreduce, given, taken, 1, type, MPI_SUM, world);
+  }
+}
+
 void run_by_plain_mpi(const std::vector<Step>& program, const Ranks& ranks, Cells& own) {
   MPI_Request request = MPI_REQUEST_NULL;
   for (const Step& step : program) {
-    if (step.kind == Step::Kind::sum) {
-      std::uint64_t sum = 0;
-      MPI_Iallreduce(&own[step.source], &sum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD, &request);
-      complete(request);
-      own[step.target] += sum;
+    if (step.kind == Step::Kind::collective) {
+      Exchange exchange(own[step.source], ranks.size);
+      make_collective(step, exchange, [&](const auto&, const auto&, const auto start, const auto... given) {
+        start(given..., &request);
+        complete(request);
+      });
+      own[step.target] += exchange.result();
     } else if (step.kind == Step::Kind::compute) {
       own[step.target] ^= step.from == ranks.rank ? own[step.source] >> 7 : 0;
     } else if (step.from == step.to) {
@@ -127,8 +183,8 @@ class Program {
         case Step::Kind::file:
           move(runtime, step, i, &Program::store, &Program::load);
           break;
-        case Step::Kind::sum:
-          sum(runtime, step, i);
+        case Step::Kind::collective:
+          collective(runtime, step, i);
           break;
         case Step::Kind::compute:
           if (step.from == ranks_.rank) {
@@ -261,23 +317,25 @@ class Program {
   }
 
   // Collectives of one communicator must begin in the same order everywhere: they have an access in common.
-  void sum(Runtime& runtime, const Step& step, std::size_t number) {
-    std::uint64_t& result = buffers_[2 * number];
-    runtime.spawn({.access = {in(cells_[step.source]), dovetail::out(result), inout(order_)}}, [this, step, &result] {
-      if (step.way % 2 == 0) {
-        mpi::allreduce(&cells_[step.source], &result, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-      } else {
-        mpi::iallreduce(&cells_[step.source], &result, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-      }
-    });
-    runtime.spawn({.access = {in(result), inout(cells_[step.target])}},
-                  [this, step, &result] { cells_[step.target] += result; });
+  void collective(Runtime& runtime, const Step& step, std::size_t number) {
+    std::unique_ptr<Exchange>& exchange = exchanges_[number];
+    runtime.spawn(
+        {.access = {in(cells_[step.source]), dovetail::out(exchange), inout(order_)}}, [this, step, &exchange] {
+          exchange = std::make_unique<Exchange>(cells_[step.source], ranks_.size);
+          make_collective(step, *exchange,
+                          [&step](const auto& suspending, const auto& bound, const auto, const auto... given) {
+                            step.way % 2 == 0 ? suspending(given...) : bound(given...);
+                          });
+        });
+    runtime.spawn({.access = {in(exchange), inout(cells_[step.target])}},
+                  [this, step, &exchange] { cells_[step.target] += exchange->result(); });
   }
 
   const Ranks& ranks_;
   const Places& places_;
   Cells& cells_;
   std::vector<std::uint64_t> buffers_;
+  std::map<std::size_t, std::unique_ptr<Exchange>> exchanges_;  // by the numbers of the steps; none moves
   int order_ = 0;
 };
 

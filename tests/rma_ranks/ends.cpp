@@ -13,7 +13,9 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "comm/rma/group.hpp"
 #include "dovetail/dovetail.hpp"
 #include "dovetail/rma.hpp"
 
@@ -177,6 +179,87 @@ void only_writes() {
   });
 }
 
+// The others' tasks say that they begin; then rank 1 dies, while they go on. Large enough that a read between nodes is mostly under way.
+constexpr std::size_t large = std::size_t{8} << 20;
+template <class Call>
+void killed_in_the_midst(const char* what, const char* label, const Call& call) {
+  const Group group = Group::start();
+  const Segment segment = Segment::allocate(group, large);
+  if (group.rank() == victim) {
+    for (int rank = 0; rank < group.size(); ++rank) {
+      if (rank != victim) {
+        rma::notify_wait(segment, static_cast<std::uint32_t>(rank), rank);
+      }
+    }
+    raise(SIGKILL);
+  }
+  Runtime runtime(Options{.workers = 1});
+  say(group, what, [&] {
+    runtime
+        .spawn({.label = label},
+               [&] {
+                 call(segment);
+                 rma::notify(victim, segment.id(), {.id = static_cast<std::uint32_t>(group.rank())});
+                 for (;;) {
+                   call(segment);
+                 }
+               })
+        .get();
+  });
+}
+void only_reads() {
+  std::vector<std::byte> data(large);
+  killed_in_the_midst("reads", "reads",
+                      [&](const Segment& segment) { rma::read(data, {.rank = victim, .segment = segment.id()}); });
+}
+void only_adds() {
+  killed_in_the_midst("adds", "adds",
+                      [](const Segment& segment) { rma::fetch_add({.rank = victim, .segment = segment.id()}, 1); });
+}
+
+// The end of a group waits for what other nodes have to take, and for no dead rank.
+void end_after_a_death() {
+  auto group = std::make_unique<Group>(Group::start());
+  auto segment = std::make_unique<Segment>(Segment::allocate(*group, large));
+  if (group->rank() == victim) {
+    for (int rank = 0; rank < group->size(); ++rank) {
+      if (rank != victim) {
+        rma::notify_wait(*segment, static_cast<std::uint32_t>(rank), rank);
+      }
+    }
+    raise(SIGKILL);
+  }
+  const int rank = group->rank();
+  rma::notify(victim, segment->id(), {.id = static_cast<std::uint32_t>(rank)});
+  segment.reset();
+  group.reset();
+  std::printf("rank %d: end: nothing failed\n", rank);
+}
+
+// Rank 1 dies when its end has begun.
+void killed_in_its_end() {
+  auto group = std::make_unique<Group>(Group::start());
+  auto segment = std::make_unique<Segment>(Segment::allocate(*group, 8));
+  const int rank = group->rank();
+  if (rank == victim) {
+    std::thread([] {
+      while (dovetail::comm::rma::Group::current() != nullptr) {
+        std::this_thread::yield();
+      }
+      raise(SIGKILL);
+    }).detach();
+    segment.reset();
+    group.reset();
+    for (;;) {
+      pause();  // it may have ended before
+    }
+  }
+  say(*group, "from rank 1", [&] { rma::notify_wait(*segment, 0, victim); });
+  segment.reset();
+  group.reset();
+  std::printf("rank %d: end: nothing failed\n", rank);
+}
+
 void allocate() {
   const Group group = Group::start();
   if (group.rank() == victim) {
@@ -319,6 +402,10 @@ int main(int count, char** arguments) {
       {"barrier", barrier},
       {"barrier after an end", barrier_after_an_end},
       {"only writes", only_writes},
+      {"only reads", only_reads},
+      {"only adds", only_adds},
+      {"end after a death", end_after_a_death},
+      {"killed in its end", killed_in_its_end},
       {"allocate", allocate},
       {"too large", too_large},
       {"no descriptors", no_descriptors},

@@ -71,13 +71,30 @@ check(
     {f"writes: rma::Error: {FAILED}: {DIED}": [0, 2]},
     137,
 )
+# What is under way when its owner dies, and what begins later.
+check(3, "only reads", {"reads: task 'reads' failed: ` rank 1 (process P) `": [0, 2]}, 137)
+check(3, "only adds", {"adds: task 'adds' failed: ` rank 1 (process P) `": [0, 2]}, 137)
+check(3, "end after a death", {"end: nothing failed": [0, 2]}, 137)
+# It may have said that it leaves, or not: the wait fails, and the others' ends do not wait for it.
+check(
+    3,
+    "killed in its end",
+    {
+        "from rank 1: rma::Error: notification 0 of segment 0 from rank 1 will not come: rank 1 `": [0, 2],
+        "end: nothing failed": [0, 2],
+    },
+    137,
+)
 check(3, "allocate", {"allocate: rma::Error: Segment 0 cannot begin: rank ` (process P) has ended": [0, 2]}, 137)
 check(
     3,
     "too large",
     {
         "allocate: Rank 1 cannot begin segment 0: dovetail segment`": [0, 1, 2],
-        **{f"notify: rank {(rank + 1) % 3} has no segment 0": [rank] for rank in range(3)},
+        **{
+            f"notify: rank {(rank + 1) % 3} has no segment 0: it has not begun, or has been ended": [rank]
+            for rank in range(3)
+        },
     },
 )
 check(3, "no descriptors", {"allocate: Rank 1 cannot begin segment 0: `Too many open files": [0, 1, 2]})
@@ -111,4 +128,6 @@ with tempfile.TemporaryFile() as file:
     if done.returncode != 3 or told not in done.stdout or os.fstat(number).st_size != 0:
         sys.exit(f"PMI_FD\nstatus {done.returncode}\n{done.stdout}\n{done.stderr}\n{os.fstat(number).st_size} bytes")
 if not NODE:  # a fabric connects when it is used
-    check(2, "descriptors", {"descriptors: 0": [0, 1], "one more: A group has at most 255 segments": [0, 1]})
+    check(
+        2, "descriptors", {"descriptors: 0": [0, 1], "one more: A group has at most 255 segments at a time: `": [0, 1]}
+    )
