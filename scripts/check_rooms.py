@@ -6,7 +6,7 @@
 2. The units of a folder lie in layers: what they include or import never leads back to them (layers.py says what a unit is).
 3. A public header includes nothing but public headers, the standard library and a few POSIX headers, and compiles alone. Those for programs
    with MPI include its header as well.
-4. A source file has at most 500 lines.
+4. A source file has at most 500 lines, but for one that a script writes.
 5. No committed file names the host of a package registry or an absolute path of somebody's machine.
 6. README.md names the folder of every room and door: a reader learns the architecture from it.
 7. Rooms and doors take locks of src/base, which clang checks (base/thread_safety.hpp). Public headers cannot, nor can what implements their locks.
@@ -48,7 +48,9 @@ C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "time.h", "errno.h"}
 OF_MPI = ("mpi.h", ("mpicxx.mpich", "mpicxx.openmpi"))
 OTHERS_HEADERS = {
     "mpi.hpp": OF_MPI,
+    "mpi_collectives.h": OF_MPI,
     "mpi_collectives.hpp": OF_MPI,
+    "mpi_describe.h": OF_MPI,
     "mpi_operations.hpp": OF_MPI,
     "dovetail_mpi.h": OF_MPI,
     "dovetail_omp_mpi.h": OF_MPI,
@@ -129,7 +131,8 @@ def check_texts() -> list[str]:
             continue
         lines = content.decode(errors="replace").splitlines()
         name = path.relative_to(ROOT)
-        if path.suffix in SOURCE_SUFFIXES and len(lines) > MAX_LINES:
+        is_written = any("Written by scripts/" in line for line in lines[:5])  # from a table, which is what people read
+        if path.suffix in SOURCE_SUFFIXES and len(lines) > MAX_LINES and not is_written:
             problems.append(f"{name}: {len(lines)} lines; split it by concept (at most {MAX_LINES})")
         for number, line in enumerate(lines, 1):
             for what, pattern in FORBIDDEN.items():

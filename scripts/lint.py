@@ -96,7 +96,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.format:
         formatted = clang_format("-i") & ruff("format") & ruff("check", "--fix-only")
-        return 0 if formatted & run(sys.executable, "scripts/fortran_interface.py") else 1
+        written = run(sys.executable, "scripts/fortran_interface.py") & run(sys.executable, "scripts/mpi_forms.py")
+        return 0 if formatted & written else 1
 
     build = (ROOT / arguments.build_dir).resolve()
     checks: list[tuple[str, Callable[[], bool]]] = [
@@ -106,6 +107,7 @@ def main() -> int:
         ("types", lambda: run(str(TOOLS / "mypy"))),
         ("rooms", lambda: run(sys.executable, "scripts/check_rooms.py", "--jobs", str(arguments.jobs))),
         ("Fortran interface", lambda: run(sys.executable, "scripts/fortran_interface.py", "--check")),
+        ("forms of MPI", lambda: run(sys.executable, "scripts/mpi_forms.py", "--check")),
         ("clang-tidy", lambda: clang_tidy(build, arguments.jobs)),
     ]
     failed = [name for name, check in checks if not report(name, check)]

@@ -28,6 +28,11 @@ Description description_of(const dovetail_mpi_operation& operation) {
     made.has_communicator = true;
     std::memcpy(made.communicator.handle.data(), operation.communicator, operation.communicator_size);
   }
+  if (operation.type != nullptr && operation.type_size <= made.type.handle.size()) {
+    made.has_size = true;
+    made.count = operation.count;
+    std::memcpy(made.type.handle.data(), operation.type, operation.type_size);
+  }
   return made;
 }
 
@@ -85,17 +90,12 @@ int32_t dovetail_mpi_begin(int32_t abi, const dovetail_mpi_operation* operation,
                            int (*start)(const void* arguments, void* request), const void* arguments,
                            size_t argument_size, void* status, int32_t suspends) {
   return guarded(operation->call, [&]() -> int32_t {
-    alignas(8) std::array<std::byte, 64> copied{};
-    if (argument_size > copied.size()) {
-      throw std::invalid_argument("more arguments than an operation takes");
-    }
-    std::memcpy(copied.data(), arguments, argument_size);
-    const auto call = [start, copied](void* request) { return start(copied.data(), request); };
+    const Start call = Start::of(start, arguments, argument_size);
     const Description description = description_of(*operation);
     if (suspends != 0) {
-      dovetail::detail::mpi::start_and_wait(static_cast<Abi>(abi), description, Start::of(call), status);
+      dovetail::detail::mpi::start_and_wait(static_cast<Abi>(abi), description, call, status);
     } else {
-      dovetail::detail::mpi::start_and_bind(static_cast<Abi>(abi), description, Start::of(call), status);
+      dovetail::detail::mpi::start_and_bind(static_cast<Abi>(abi), description, call, status);
     }
     return 0;
   });
@@ -114,6 +114,56 @@ int32_t dovetail_mpi_attempt(int32_t abi, const dovetail_mpi_operation* operatio
     const auto block = [blocking, arguments](void*) { return blocking(arguments); };
     dovetail::detail::mpi::attempt_and_wait(static_cast<Abi>(abi), description_of(*operation), Start::of(once),
                                             Start::of(block));
+    return 0;
+  });
+}
+
+int32_t dovetail_mpi_bind_attempt(int32_t abi, const dovetail_mpi_operation* operation,
+                                  int (*attempt)(const void* arguments, void* has_ended), const void* arguments,
+                                  size_t argument_size) {
+  return guarded(operation->call, [&]() -> int32_t {
+    dovetail::detail::mpi::attempt_and_bind(static_cast<Abi>(abi), description_of(*operation),
+                                            Start::of(attempt, arguments, argument_size));
+    return 0;
+  });
+}
+
+int32_t dovetail_mpi_fortran_begin(const char* call, int32_t communicator, int32_t peer, int32_t tag, int32_t receives,
+                                   int (*start)(const void* arguments, void* request), const void* arguments,
+                                   size_t argument_size, void* status) {
+  return guarded(call, [&]() -> int32_t {
+    Description description = Description::of(call);
+    description.peer = peer;
+    description.tag = tag;
+    description.receives = receives != 0;
+    description.has_communicator = true;
+    description.communicator = dovetail::detail::mpi::communicator_from_fortran(communicator);
+    dovetail::detail::mpi::start_and_bind(Abi::of_process, description, Start::of(start, arguments, argument_size),
+                                          status);
+    return 0;
+  });
+}
+
+void dovetail_mpi_fortran_request(int32_t number, void* request) {
+  dovetail::detail::mpi::request_from_fortran(number, request);
+}
+
+void* dovetail_mpi_fortran_place(void* buffer) { return buffer; }
+
+int32_t dovetail_mpi_fortran_start(int32_t number, void* status) {
+  return guarded("MPI_Start", [&]() -> int32_t {
+    alignas(8) std::array<std::byte, 8> request{};
+    dovetail::detail::mpi::request_from_fortran(number, request.data());
+    dovetail::detail::mpi::start_and_bind(request.data(), status);
+    return 0;
+  });
+}
+
+int32_t dovetail_mpi_fortran_parrived(int32_t number, int32_t partition) {
+  return guarded("MPI_Parrived", [&]() -> int32_t {
+    alignas(8) std::array<std::byte, 8> request{};
+    dovetail::detail::mpi::request_from_fortran(number, request.data());
+    dovetail::detail::mpi::bind_partition(request.data(), partition);
     return 0;
   });
 }

@@ -1,4 +1,6 @@
 // Operations that are tried, requests that stay the program's, and those that are known by numbers.
+#include <array>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -54,6 +56,77 @@ TEST_P(CallsTest, ATaskCompletesWhenAnAttemptThatIsBoundToItHasEnded) {
   EXPECT_FALSE(bound.ready());
   attempt.ended = true;
   bound.get();
+}
+
+// As MPI refuses when it has no room for one more. Those that have begun, and those that begin later, are as ever.
+TEST_P(CallsTest, WhatMpiCannotStartFailsItsTaskAlone) {
+  constexpr int tasks = 300;
+  std::array<std::atomic<int>, tasks> requests{};  // one more than their numbers
+  const auto start_of = [&requests](int task) {
+    return [&request = requests[static_cast<std::size_t>(task)], refused = task % 3 == 0](void* into) {
+      const FakeLibrary::Inside inside(fake());
+      if (refused) {
+        return code_of_failure;
+      }
+      const int made = fake().begin();
+      std::memcpy(into, &made, sizeof made);
+      request = made + 1;
+      return 0;
+    };
+  };
+  std::vector<Future<void>> bound;
+  std::vector<Future<void>> waiting;
+  for (int task = 0; task < tasks; ++task) {
+    Description description = described("MPI_Isend");
+    description.peer = 7;
+    description.tag = task;
+    const Start start = Start::of(start_of(task));
+    const auto begin = [description, start, task] {
+      if (task % 2 == 0) {
+        detail::mpi::start_and_bind(Abi::mpich, description, start, nullptr);
+      } else {
+        detail::mpi::start_and_wait(Abi::mpich, description, start, nullptr);
+      }
+    };
+    (task % 2 == 0 ? bound : waiting).push_back(runtime_.spawn(begin));
+  }
+  for (int task = 0; task < tasks; ++task) {
+    if (task % 3 != 0) {
+      await([&] { return requests[static_cast<std::size_t>(task)] != 0; });
+      fake().end(requests[static_cast<std::size_t>(task)] - 1);
+    }
+  }
+  for (int task = 0; task < tasks; ++task) {
+    Future<void>& its = (task % 2 == 0 ? bound : waiting)[static_cast<std::size_t>(task / 2)];
+    if (task % 3 != 0) {
+      EXPECT_NO_THROW(its.get()) << task;
+      continue;
+    }
+    try {
+      its.get();
+      ADD_FAILURE() << task << " was started";
+    } catch (const TaskFailed& failed) {
+      const std::string wanted = "MPI_Isend to rank 7 with tag " + std::to_string(task) + ": fake error 15";
+      EXPECT_NE(std::string(failed.what()).find(wanted), std::string::npos) << failed.what();
+    }
+  }
+}
+
+// Of Fortran's calls, which know requests by numbers.
+TEST_P(CallsTest, ATaskCompletesWhenItsPartitionHasArrived) {
+  const int request = fake().begin();
+  const int last = fake().begin();
+  Gate returned;
+  auto bound = runtime_.spawn([&] {
+    detail::mpi::bind_partition(&request, last - request);
+    returned.open();
+  });
+  returned.pass();
+  fake().end(request);
+  EXPECT_FALSE(bound.ready());
+  fake().end(last);
+  bound.get();
+  EXPECT_THROW(detail::mpi::bind_partition(&request, 0), std::logic_error) << "outside of a task";
 }
 
 TEST_P(CallsTest, AnAttemptThatFailsFailsTheTask) {

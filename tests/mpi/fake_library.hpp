@@ -81,6 +81,18 @@ class FakeLibrary final : public Library {
   void from_fortran(std::int32_t number, void* request) const noexcept override {
     std::memcpy(request, &number, sizeof number);
   }
+  Communicator communicator_from_fortran(std::int32_t number) const noexcept override {
+    Communicator made;
+    std::memcpy(made.handle.data(), &number, sizeof number);
+    return made;
+  }
+  bool has_partitions() const noexcept override { return true; }
+  // A partition arrives with the request of its number.
+  int test_partition(const void* request, int partition, bool& has_arrived) noexcept override {
+    const int number = number_of(request) + partition;
+    has_arrived = has_ended(number);
+    return 0;
+  }
   void set_empty(void* status) const noexcept override {
     if (status != nullptr) {
       *static_cast<int*>(status) = null_request;
@@ -121,6 +133,7 @@ class FakeLibrary final : public Library {
         operations[i]->code = code;
         operations[i]->source = 1;
         operations[i]->received_tag = number;
+        operations[i]->description.count = 100;
         if (operations[i]->status != nullptr) {
           *static_cast<int*>(operations[i]->status) = number;
         }

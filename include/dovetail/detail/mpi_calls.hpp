@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -55,20 +57,19 @@ struct Awaited {
   Kind kind = Kind::in_c;
 };
 
-/// What an operation is, for errors, reports and traces.
+/// What an operation is, for errors, reports, traces and the device of a task.
 struct Description {
   const char* call = "";  ///< Lives as long as the process.
   int peer = no_peer;
   int tag = no_tag;
   Communicator communicator;  ///< Or the window.
-  /// Of a call that receives and sends at once: what it sends.
+  /// Of a call that receives and sends at once, as `exchanges` says: what it sends.
   int sent_to = no_peer;
   int sent_tag = no_tag;
   /// Of a call without a request: what it writes this to, as long as it is under way. Null: it does not.
   const Found* found = nullptr;
   /// Of a call that waits for requests of the program: these, as long as it is under way.
   Awaited awaited;
-  /// Of what it sends, where `has_size` says so; for traces.
   std::int64_t count = 0;
   Datatype type;
   bool receives = false;
@@ -76,7 +77,7 @@ struct Description {
   bool may_be_freed = false;  ///< The communicator, since its request outlives it: the handle is for its name only.
   bool has_window = false;    ///< In place of a communicator.
   bool exchanges = false;     ///< It receives and sends at once.
-  bool has_size = false;
+  bool has_size = false;      ///< `count` and `type` are of what it sends.
 
   static Description of(const char* call) noexcept {
     Description made;
@@ -99,6 +100,16 @@ struct Start {
     Start made;
     made.function = [](const void* closure, void* request) { return (*static_cast<const Call*>(closure))(request); };
     new (made.closure.data()) Call(call);
+    return made;
+  }
+  /// For other languages: `arguments` are copied, and `function` gets the copy. @throws std::invalid_argument if they are too many
+  static Start of(int (*function)(const void* arguments, void* request), const void* arguments, std::size_t size) {
+    if (size > capacity) {
+      throw std::invalid_argument("more arguments than an operation takes");
+    }
+    Start made;
+    made.function = function;
+    std::memcpy(made.closure.data(), arguments, size);
     return made;
   }
 };
@@ -182,8 +193,13 @@ bool wait_until_ended(const void* const* requests, std::size_t count);
 std::size_t wait_until_one_ended(const void* const* requests, std::size_t count);
 /// Those that Fortran knows by these numbers, one behind the other.
 std::vector<std::byte> requests_from_fortran(const std::int32_t* numbers, std::size_t count);
+/// What Fortran knows by this number. `request`: room for one.
+void request_from_fortran(std::int32_t number, void* request);
+Communicator communicator_from_fortran(std::int32_t number);
 /// Starts a persistent request and binds its end to the current task. @throws std::logic_error outside of a task.
-void start_and_bind(const void* request);
+void start_and_bind(const void* request, void* status = nullptr);
+/// Binds the arrival of a partition to the current task. @throws std::logic_error outside of a task, and where the library has no partitions
+void bind_partition(const void* request, int partition);
 /// @}
 
 /// @throws dovetail::mpi::Error of `code`, always.

@@ -76,14 +76,19 @@ inline Description to(const char* call, int rank, int tag, MPI_Comm communicator
   return made;
 }
 
-/// The same, with what is sent.
-inline Description to(const char* call, MPI_Count count, MPI_Datatype type, int rank, int tag,
-                      MPI_Comm communicator) noexcept {
+/// Of what is sent.
+inline void set_size(Description& made, std::int64_t count, MPI_Datatype type) noexcept {
   static_assert(sizeof type <= sizeof(dovetail::detail::mpi::Datatype));
-  Description made = to(call, rank, tag, communicator);
   made.has_size = true;
   made.count = count;
   std::memcpy(made.type.handle.data(), &type, sizeof type);
+}
+
+/// Of a message to a rank, with what is sent.
+inline Description to(const char* call, MPI_Count count, MPI_Datatype type, int rank, int tag,
+                      MPI_Comm communicator) noexcept {
+  Description made = to(call, rank, tag, communicator);
+  set_size(made, count, type);
   return made;
 }
 

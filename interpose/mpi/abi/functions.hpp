@@ -13,7 +13,7 @@ namespace dovetail::interpose::mpi {
   USE(Start) USE(Request_get_status) USE(Initialized) USE(Finalized) USE(Query_thread) USE(Is_thread_main) USE(Error_string) USE(Error_class) USE(Abort) USE(Cancel) USE(Type_size_x) \
   USE(Comm_create_errhandler) USE(Comm_get_errhandler) USE(Comm_set_errhandler) USE(Errhandler_free) \
   USE(Win_create_errhandler) USE(Win_get_errhandler) USE(Win_set_errhandler) \
-  USE(Comm_create_keyval) USE(Comm_get_attr) USE(Comm_set_attr) USE(Comm_test_inter) USE(Comm_get_name) USE(Comm_size) USE(Comm_rank) USE(Comm_group) USE(Get_count) USE(Get_library_version) \
+  USE(Comm_create_keyval) USE(Comm_get_attr) USE(Comm_set_attr) USE(Comm_test_inter) USE(Comm_get_name) USE(Comm_size) USE(Comm_rank) USE(Comm_group) USE(Get_count) USE(Get_elements_x) USE(Get_library_version) \
   USE(Group_translate_ranks) USE(Group_size) USE(Group_free)
 // clang-format on
 

@@ -51,6 +51,7 @@ struct Handles {
   MPI_Datatype packed;
   MPI_Errhandler returns;
   MPI_Datatype byte;
+  MPI_Comm (*communicator_from_fortran)(MPI_Fint number);
 };
 
 #ifdef OPEN_MPI
@@ -58,6 +59,8 @@ constexpr const char* name_of_libraries = "Open MPI";
 Handles find_handles(const Symbols& symbols) {
   MPI_Request (*request_from_fortran)(MPI_Fint number) = nullptr;
   symbols.find(request_from_fortran, "MPI_Request_f2c");
+  MPI_Comm (*communicator_from_fortran)(MPI_Fint number) = nullptr;
+  symbols.find(communicator_from_fortran, "MPI_Comm_f2c");
   return {static_cast<MPI_Request>(symbols.find_object("ompi_request_null")),
           static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_world")),
           static_cast<MPI_Comm>(symbols.find_object("ompi_mpi_comm_self")),
@@ -65,7 +68,8 @@ Handles find_handles(const Symbols& symbols) {
           request_from_fortran,
           static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_packed")),
           static_cast<MPI_Errhandler>(symbols.find_object("ompi_mpi_errors_return")),
-          static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_byte"))};
+          static_cast<MPI_Datatype>(symbols.find_object("ompi_mpi_byte")),
+          communicator_from_fortran};
 }
 #else
 constexpr const char* name_of_libraries = "MPICH, or a library with its interface";
@@ -77,7 +81,8 @@ Handles find_handles(const Symbols& /*symbols*/) {
           [](MPI_Fint number) { return MPI_Request_f2c(number); },
           MPI_PACKED,
           MPI_ERRORS_RETURN,
-          MPI_BYTE};
+          MPI_BYTE,
+          [](MPI_Fint number) { return MPI_Comm_f2c(number); }};
 }
 #endif
 
@@ -103,6 +108,7 @@ class MpiLibrary final : public comm::mpi::Library {
   explicit MpiLibrary(const Symbols& symbols) : handles_(find_handles(symbols)), channels_(handles_.world) {
     packed = handles_.packed;
     world = handles_.world;
+    symbols.find_if_there(parrived_, "MPI_Parrived");
 #ifdef OPEN_MPI  // MPICH's starter would have to answer, and tells of no request
     symbols.find_if_there(get_failed_, "MPIX_Comm_get_failed");
 #endif
@@ -130,6 +136,19 @@ class MpiLibrary final : public comm::mpi::Library {
     const MPI_Request its = handles_.request_from_fortran(number);
     std::memcpy(request, &its, sizeof its);
   }
+  Communicator communicator_from_fortran(std::int32_t number) const noexcept override {
+    Communicator made;
+    const MPI_Comm its = handles_.communicator_from_fortran(number);
+    std::memcpy(made.handle.data(), &its, sizeof its);
+    return made;
+  }
+  bool has_partitions() const noexcept override { return parrived_ != nullptr; }
+  int test_partition(const void* request, int partition, bool& has_arrived) noexcept override {
+    int flag = 0;
+    const int code = parrived_(*static_cast<const MPI_Request*>(request), partition, &flag);
+    has_arrived = flag != 0;
+    return code;
+  }
   void set_empty(void* status) const noexcept override;
   std::string text_of(int code) const override;
   int class_of(int code) const noexcept override;
@@ -149,6 +168,7 @@ class MpiLibrary final : public comm::mpi::Library {
  private:
   void replace_if_fatal(MPI_Comm communicator) noexcept;
   void say_if_started_by_another() const noexcept;
+  std::int64_t bytes_in(const MPI_Status& status) const noexcept;
   std::size_t find_dropped(const void* requests, std::span<Operation* const> operations, std::span<const unsigned> told,
                            unsigned* dropped) const noexcept;
 
@@ -157,7 +177,8 @@ class MpiLibrary final : public comm::mpi::Library {
   MPI_Errhandler returns_of_windows_{};
   bool has_handler_ = false;
   Channels channels_;
-  int (*get_failed_)(MPI_Comm communicator, MPI_Group* failed) = nullptr;  ///< Null: this library does not tell.
+  int (*parrived_)(MPI_Request request, int partition, int* flag) = nullptr;  ///< Null: it has no partitions.
+  int (*get_failed_)(MPI_Comm communicator, MPI_Group* failed) = nullptr;     ///< Null: this library does not tell.
   unsigned questions_ = 0;
   bool has_died_ = false;  ///< Some rank.
 };
@@ -307,6 +328,13 @@ int test_one(MPI_Request& request, int& found, int& place, MPI_Status& status) n
   return MPI_ERR_IN_STATUS;
 }
 
+// Of what has been received.
+std::int64_t MpiLibrary::bytes_in(const MPI_Status& status) const noexcept {
+  MPI_Count count = 0;
+  const bool is_known = mpi().Get_elements_x(&status, handles_.byte, &count) == MPI_SUCCESS && count != MPI_UNDEFINED;
+  return is_known ? static_cast<std::int64_t>(count) : 0;
+}
+
 std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept {
   std::array<int, Outstanding::window> places;
   std::array<MPI_Status, Outstanding::window> statuses;
@@ -331,6 +359,9 @@ std::size_t MpiLibrary::test(void* requests, std::span<Operation* const> operati
     status.MPI_ERROR = operation.code;  // MPI leaves it as it was where none has failed in this look
     operation.source = status.MPI_SOURCE;
     operation.received_tag = status.MPI_TAG;
+    if (operation.counts_bytes && operation.description.receives) {
+      operation.description.count = bytes_in(status);
+    }
     if (operation.status != nullptr) {
       std::memcpy(operation.status, &status, sizeof status);
     }

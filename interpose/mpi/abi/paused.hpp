@@ -68,9 +68,13 @@ struct ToRank {
   static constexpr bool has_communicator = true;
   template <class Language, class Parameters>
   static Description of(const char* call, const Language& language, const Parameters& parameters) noexcept {
-    return dovetail::mpi::detail::to(call, language.number(std::get<first>(parameters)),
-                                     language.number(std::get<first + 1>(parameters)),
-                                     language.communicator(std::get<first + 2>(parameters)));
+    Description made = dovetail::mpi::detail::to(call, language.number(std::get<first>(parameters)),
+                                                 language.number(std::get<first + 1>(parameters)),
+                                                 language.communicator(std::get<first + 2>(parameters)));
+    if constexpr (std::is_integral_v<std::tuple_element_t<first - 2, Parameters>>) {  // in C
+      dovetail::mpi::detail::set_size(made, std::get<first - 2>(parameters), std::get<first - 1>(parameters));
+    }
+    return made;
   }
 };
 template <std::size_t first>

@@ -20,6 +20,7 @@
 #include "comm/mpi/recorded.hpp"
 #include "comm/mpi/turn.hpp"
 #include "dovetail/mpi_error.hpp"
+#include "tasking/gate.hpp"
 
 namespace dovetail::mpi {
 
@@ -121,6 +122,7 @@ class Batch {
 std::exception_ptr pause_for(Task* task, Operation& operation, Library& library, tasking::WaitReason reason) {
   Wait wait(task, 1);
   operation.wait = &wait;
+  operation.counts_bytes = tasking::ticket_of(task) != nullptr;
   record_begin(operation);
   tasking::prepare_pause(task);
   Engine::of(task).submit(&operation, 1, library);
@@ -146,6 +148,7 @@ Operation* bind_operation(Task* task, const Description& description, const Star
   operation->description = description;
   operation->start = start;
   operation->task = task;
+  operation->counts_bytes = tasking::ticket_of(task) != nullptr;
   tasking::bind_event();
   record_begin(*operation);
   return operation;
@@ -420,7 +423,28 @@ std::vector<std::byte> requests_from_fortran(const std::int32_t* numbers, std::s
   return requests;
 }
 
-void start_and_bind(const void* request) {
+void request_from_fortran(std::int32_t number, void* request) {
+  comm::mpi::require_library(Abi::of_process).from_fortran(number, request);
+}
+
+Communicator communicator_from_fortran(std::int32_t number) {
+  return comm::mpi::require_library(Abi::of_process).communicator_from_fortran(number);
+}
+
+void bind_partition(const void* request, int partition) {
+  Library* const library = &comm::mpi::require_library(Abi::of_process);
+  if (!library->has_partitions()) {
+    throw std::logic_error("This MPI library has no MPI_Parrived: partitioned requests came with MPI 4");
+  }
+  std::array<std::byte, sizeof(Operation::request)> handle{};
+  std::memcpy(handle.data(), request, library->request_size());
+  const auto look = [library, handle, partition](void* has_arrived) {
+    return library->test_partition(handle.data(), partition, *static_cast<bool*>(has_arrived));
+  };
+  attempt_and_bind(Abi::of_process, Description::of("MPI_Parrived"), Start::of(look));
+}
+
+void start_and_bind(const void* request, void* status) {
   Library* const library = &comm::mpi::require_library(Abi::of_process);
   std::array<std::byte, sizeof(Operation::request)> handle{};
   std::memcpy(handle.data(), request, library->request_size());
@@ -429,7 +453,7 @@ void start_and_bind(const void* request) {
     return library->start(started);
   };
   start_and_bind(Abi::of_process, describe_request(request, library->request_size(), "MPI_Start"), Start::of(start),
-                 nullptr);
+                 status);
 }
 
 void fail(Abi abi, const Description& description, int code) {

@@ -16,6 +16,7 @@
 #include "comm/mpi/recorded.hpp"
 #include "tasking/context.hpp"
 #include "tasking/core.hpp"
+#include "tasking/gate.hpp"
 #include "tasking/live_runtimes.hpp"
 #include "tasking/pause.hpp"
 #include "tasking/settings.hpp"
@@ -28,10 +29,24 @@ const char key = 0;
 const bool registered = tasking::register_service(
     &key, [](detail::RuntimeCore& core, const Options&, unsigned) { return std::make_unique<Engine>(core); });
 
+// A message of a task that names a device has moved its bytes there. The task has not completed: it waits for this end, or is bound to it.
+void count_bytes(const Operation& ended, const Library& library) noexcept {
+  const Description& of = ended.description;
+  tasking::Ticket* const ticket = tasking::ticket_of(ended.wait != nullptr ? ended.wait->task : ended.task);
+  if (of.receives) {
+    ticket->count_moved(static_cast<std::uint64_t>(of.count));
+  } else if (of.has_size) {
+    ticket->count_moved(library.bytes_of(of));
+  }
+}
+
 // In the turn: with MPI_THREAD_SERIALIZED no other thread may ask MPI for its text.
 void note_ends(Operation* ended, const Library& library) noexcept {
   for (; ended != nullptr; ended = ended->next) {
     record_end(*ended);
+    if (ended->counts_bytes && ended->code == 0) [[unlikely]] {
+      count_bytes(*ended, library);
+    }
     if (ended->code != 0) [[unlikely]] {
       ended->cause = failure_of(*ended, library);
     }

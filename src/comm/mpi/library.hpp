@@ -31,6 +31,9 @@ class Library {
   virtual void set_null(void* request) const noexcept = 0;
   /// Writes the request that Fortran knows by this number.
   virtual void from_fortran(std::int32_t number, void* request) const noexcept = 0;
+  virtual Communicator communicator_from_fortran(std::int32_t number) const noexcept = 0;
+  /// Partitioned requests came with MPI 4.
+  virtual bool has_partitions() const noexcept = 0;
   /// As MPI does for a request that is null; `status` may be null.
   virtual void set_empty(void* status) const noexcept = 0;
   /// What the library itself says of an error.
@@ -60,6 +63,8 @@ class Library {
   virtual std::size_t test(void* requests, std::span<Operation* const> operations, unsigned* ended) noexcept = 0;
   /// Starts a persistent request. @returns The code.
   virtual int start(const void* request) noexcept = 0;
+  /// Where it has partitions: whether one has arrived. @returns MPI's code.
+  virtual int test_partition(const void* request, int partition, bool& has_arrived) noexcept = 0;
   /// Looks whether one request has ended, failed or not, and leaves it as it is. Never blocks.
   virtual bool has_ended(const void* request) noexcept = 0;
   /// Whether a rank has died, so that a request may have failed of which `has_ended` never says so. Never blocks.

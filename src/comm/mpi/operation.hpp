@@ -43,6 +43,8 @@ struct Operation {
   bool is_started = false;
   bool is_attempt = false;  ///< It has no request: `start` is called until it has ended.
   bool is_pooled = false;
+  /// Its task names a device. When a receive has ended, `count` of its description is how many bytes have come.
+  bool counts_bytes = false;
   std::exception_ptr cause;  ///< If it has failed: what MPI says of that.
   /// Set when it has been started: its caller waits for that. Null: it does not.
   std::atomic<bool>* told_of_start = nullptr;
