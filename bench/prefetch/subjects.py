@@ -70,7 +70,7 @@ print(sum(float(rows[number].sum()) for number in range(0, len(rows), 3)))
 @dataclass(frozen=True, slots=True)
 class Subject:
     """`megabytes`: that its data take at most. `make`: makes them in this folder, and returns the program with its words. `waken`: the same program, doing nothing,
-    so that it is in memory itself. `is_seen_from_within`: it reads by calls of the C library, which it finds when it starts."""
+    so that it is in memory itself. `is_seen_from_within`: it reads by calls of the C library, which it finds when it starts, or in mapped memory."""
 
     megabytes: int
     make: Callable[[Path], list[str]]
@@ -166,7 +166,7 @@ def subjects(interpreter: str | None, binaries: Path) -> dict[str, Subject]:
             lambda folder: table(_SELECT_AT_RANDOM, [ROWS], folder),
             [sys.executable, "-c", "import random, sqlite3, zlib"],
         ),
-        "memmap": Subject(1024, mapped, [sys.executable, "-c", "import numpy"], is_seen_from_within=False),
+        "memmap": Subject(1024, mapped, [sys.executable, "-c", "import numpy"]),
         "static": Subject(
             1024,
             lambda folder: static(binaries / "prefetch_reader_static", folder),

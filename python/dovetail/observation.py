@@ -38,7 +38,7 @@ class Log(Record):
 
 
 class Noted(Record):
-    """What the library has noted; times in nanoseconds."""
+    """What the library has noted; times in nanoseconds. `waited`: None where it is not known."""
 
     __slots__ = ("begun", "bytes", "device", "ended", "inode", "kind", "offset", "path", "process", "waited")
 
@@ -51,7 +51,7 @@ class Noted(Record):
         inode: int,
         offset: int,
         bytes: int,
-        waited: int,
+        waited: int | None,
         process: int,
         path: str = "",
     ) -> None:

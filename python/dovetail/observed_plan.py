@@ -12,7 +12,7 @@ from .plan import read as read_plan
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from .device_requests import Requests
@@ -23,12 +23,19 @@ _LONGEST_RUN = 1 << 20
 
 
 class Observed:
-    """What was noted of a run. `started`, `started_at`: when the program was, on the monotonic clock and since 1970. `system`: by the kernel's events. `lost`: events of the kernel; None: its observer has ended before the program."""
+    """What was noted of a run. `started`, `started_at`: when the program was, on the monotonic clock and since 1970. `system`: by the kernel's events. `lost`: events of the kernel; None: its observer has ended before the program. `touched`: notes of mapped files, unless the kernel's events have told that, too."""
 
-    __slots__ = ("log", "lost", "started", "started_at", "status", "system")
+    __slots__ = ("log", "lost", "started", "started_at", "status", "system", "touched")
 
     def __init__(
-        self, started: int, started_at: int, status: int, log: observation.Log, system: bool, lost: int | None
+        self,
+        started: int,
+        started_at: int,
+        status: int,
+        log: observation.Log,
+        system: bool,
+        lost: int | None,
+        touched: list[observation.Noted],
     ) -> None:
         self.started = started
         self.started_at = started_at
@@ -36,6 +43,7 @@ class Observed:
         self.status = status
         self.log = log
         self.lost = lost
+        self.touched = touched
 
 
 def _unchanged(file: PlannedFile) -> bool:
@@ -55,7 +63,9 @@ class _Builder:
         self._seen = Seen()
         self._again = 0.0  # seconds that were waited for what is in the plan already
 
-    def read(self, offset: int, count: int, begun: float, think: float, waited: float) -> None:
+    def read(self, offset: int, count: int, begun: float, think: float, waited: float | None) -> None:
+        is_timed = self._timed and waited is not None
+        waited = waited or 0.0
         begin = min(offset // _PAGE * _PAGE, self.file.size)
         end = min((offset + count + _PAGE - 1) // _PAGE * _PAGE, self.file.size)
         self._again += waited
@@ -63,13 +73,14 @@ class _Builder:
             last = self.file.extents[-1] if self.file.extents else None
             # What is read again after the end of the plan is not measured when the plan is followed, and is left out here too.
             waited, self._again = self._again, 0.0
-            if last is not None and last.end == low and last.bytes + high - low <= _LONGEST_RUN:
+            goes_on = last is not None and last.end == low and (last.waited is not None) == is_timed
+            if last is not None and goes_on and last.bytes + high - low <= _LONGEST_RUN:
                 last.bytes += high - low
                 if last.waited is not None:
                     last.waited += waited
             else:
                 self.file.extents.append(
-                    Extent(low, high - low, max(begun, 0.0), max(think, 0.0), waited if self._timed else None)
+                    Extent(low, high - low, max(begun, 0.0), max(think, 0.0), waited if is_timed else None)
                 )
             think = 0.0
 
@@ -79,13 +90,22 @@ class _Builder:
             self.file.mapped.append((offset, count))
 
 
-def plan_of(memory: bytes, program: list[str], started: int, started_at: int, timed: bool = True) -> Plan:
+def plan_of(
+    memory: bytes,
+    program: list[str],
+    started: int,
+    started_at: int,
+    timed: bool = True,
+    more: Iterable[observation.Noted] = (),
+) -> Plan:
     """The plan in what the processes have noted. `started`, `started_at`: when the program was, on the monotonic clock and since 1970. `timed`: it was noted
-    how long the program waited in its reads."""
+    how long the program waited in its reads. `more`: notes beside those in the memory."""
     builders: dict[tuple[int, int], _Builder] = {}
     idle: dict[int, int] = {}  # since when a process has not read
     without = {device for device, is_there in mounts.devices() if not is_there}
-    for note in sorted(observation.notes(memory), key=lambda note: (note.begun, note.kind != observation.FILE)):
+    for note in sorted(
+        [*observation.notes(memory), *more], key=lambda note: (note.begun, note.kind != observation.FILE)
+    ):
         identity = (note.device, note.inode)
         if note.kind == observation.FILE:
             if identity not in builders and note.device not in without:
@@ -97,27 +117,29 @@ def plan_of(memory: bytes, program: list[str], started: int, started_at: int, ti
             idle[note.process] = note.ended
             if builder is not None:
                 begun = (note.begun - started) / 1e9
-                builder.read(note.offset, note.bytes, begun, think / 1e9, note.waited / 1e9)
+                waited = None if note.waited is None else note.waited / 1e9
+                builder.read(note.offset, note.bytes, begun, think / 1e9, waited)
         elif builder is not None and note.kind == observation.MAP:
             builder.map(note.offset, note.bytes)
     files = [builder.file for builder in builders.values() if builder.file.extents or builder.file.mapped]
     return Plan(program, [file for file in files if file.modified < started_at and _unchanged(file)])
 
 
-def _not_seen(words: list[str], processes: int, plan: Plan, lost: int) -> Iterator[str]:
+def _not_seen(words: list[str], plan: Plan, run: Observed) -> Iterator[str]:
     """Sentences about what the plan lacks."""
     program = preload.find(words[0])
-    if processes == 0:
+    if run.log.processes == 0:
         yield (
             preload.why_unseen(program) or f"the library was not loaded into {program}, so that its reads are not seen"
         )
     elif not any(file.extents for file in plan.files):
         yield f"{program} read no file from a device by a call that can be seen, so that there is nothing to read ahead"
-    mapped = sum(1 for file in plan.files if file.mapped)
+    touched = {(note.device, note.inode) for note in run.touched}
+    mapped = sum(1 for file in plan.files if file.mapped and (file.device, file.inode) not in touched)
     if mapped:
-        yield f"{mapped} files were mapped: what a program reads of them in memory is not seen, and not read ahead"
-    if lost:
-        yield f"{lost} reads came when the log was full, and are missing in the plan"
+        yield f"{mapped} files were mapped of which it was not seen what the program reads in memory, which is not read ahead"
+    if run.log.lost:
+        yield f"{run.log.lost} reads came when the log was full, and are missing in the plan"
 
 
 def _not_seen_by_the_kernel(words: list[str], plan: Plan, run: Observed) -> Iterator[str]:
@@ -135,17 +157,12 @@ def put(words: list[str], run: Observed, output: str | Path, served: dict[int, R
     """Writes the plan, and says what it lacks. `served`: what devices had served before the run. Returns the exit status: the program's, unless that was 0 and there is no plan."""
     status = run.status
     # The kernel does not tell who waits for a page that is on its way already.
-    plan = plan_of(run.log.slots, words, run.started, run.started_at, timed=not run.system)
+    plan = plan_of(run.log.slots, words, run.started, run.started_at, not run.system, run.touched)
     total = sum(len(file.extents) for file in plan.files)
     if total > MOST_EXTENTS:
         print(f"dovetail observe: no plan: {total} runs of pages are more than {MOST_EXTENTS}", file=sys.stderr)
         return status
-    missing = (
-        _not_seen_by_the_kernel(words, plan, run)
-        if run.system
-        else _not_seen(words, run.log.processes, plan, run.log.lost)
-    )
-    for sentence in missing:
+    for sentence in (_not_seen_by_the_kernel if run.system else _not_seen)(words, plan, run):
         print(f"dovetail observe: {sentence}", file=sys.stderr)
     try:
         write(plan, output)

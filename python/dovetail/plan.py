@@ -53,7 +53,7 @@ class Extent(Record):
 
 
 class PlannedFile(Record):
-    """`modified`: nanoseconds since 1970. `mapped`: offset and bytes of what the program has mapped, which nothing is read ahead of."""
+    """`modified`: nanoseconds since 1970. `mapped`: offset and bytes of what the program has mapped."""
 
     __slots__ = ("device", "extents", "inode", "mapped", "modified", "path", "size")
 

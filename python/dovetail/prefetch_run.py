@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from . import replay, series_ahead
+    from . import mapped_ahead, replay, series_ahead
     from .plan import Plan
 
 _BAD_USAGE = 2
@@ -102,6 +102,15 @@ class _Run:
         ahead = files_ahead.FilesAhead(plan, planned, self.window)
         self.beside.append(ahead.running())
         self.narrow.append(ahead.narrow)
+        # The kernel's events tell of touched pages, too.
+        if not self.ways.system and any(file.mapped for file in plan.known(followed=True)):
+
+            def mapped(window: int) -> mapped_ahead.MappedAhead:
+                from . import mapped_ahead
+
+                return mapped_ahead.MappedAhead(observed, plan, window)
+
+            self._later(mapped)
         whole = self.window
         self.narrow.append(lambda now: replay.narrow(planned, now / whole))
         self.known = [file.path for file in plan.files]
@@ -150,26 +159,33 @@ class _Run:
         self.lines.append(lambda: _of_detection(memory))
         self.narrow.append(lambda now: detect.narrow(memory, now))
         if not self.ways.system:  # which does not tell what is opened
-            series = _Series(memory, detect.OPENS_AT, self.window)
-            self.beside.append(beside.running(series.follow, _SECONDS_FOR_THE_LAST_FILE, series.has_begun))
-            self.lines.append(series.lines)
-            self.narrow.append(series.narrow)
+            began = time.monotonic()
+
+            def series(window: int) -> series_ahead.SeriesAhead:
+                from . import series_ahead
+
+                return series_ahead.SeriesAhead(memory, detect.OPENS_AT, window, began)
+
+            self._later(series)
+
+    def _later(self, make: Callable[[int], series_ahead.SeriesAhead | mapped_ahead.MappedAhead]) -> None:
+        later = _Later(make, self.window)
+        self.beside.append(beside.running(later.follow, _SECONDS_FOR_THE_LAST_FILE, later.has_begun))
+        self.lines.append(later.lines)
+        self.narrow.append(later.narrow)
 
 
-class _Series:
-    """Files of a series, which are read ahead once that is imported. `memory`, `at`: the log of opens. `window`: bytes."""
+class _Later:
+    """Reads ahead once what does it is imported. `make`: imports it, and makes it for a window. `window`: bytes."""
 
-    def __init__(self, memory: int, at: int, window: int) -> None:
+    def __init__(self, make: Callable[[int], series_ahead.SeriesAhead | mapped_ahead.MappedAhead], window: int) -> None:
         self.has_begun = threading.Event()
-        self._place = (memory, at)
-        self._began = time.monotonic()
+        self._make = make
         self._window = window
-        self._ahead: series_ahead.SeriesAhead | None = None
+        self._ahead: series_ahead.SeriesAhead | mapped_ahead.MappedAhead | None = None
 
     def follow(self, over: threading.Event) -> None:
-        from . import series_ahead
-
-        self._ahead = series_ahead.SeriesAhead(*self._place, self._window, self._began)
+        self._ahead = self._make(self._window)
         self._ahead.narrow(self._window)  # which may have changed meanwhile
         self.has_begun.set()
         if not over.is_set():

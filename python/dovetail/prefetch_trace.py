@@ -42,7 +42,7 @@ def _events(slots: bytes, started: int) -> Iterator[dict[str, object]]:
             lanes = 0
             for lane, note in _lanes(note for note in noted if note.kind == kind):
                 arguments = {"offset": note.offset, "bytes": note.bytes, "process": note.process}
-                if kind == observation.READ:
+                if kind == observation.READ and note.waited is not None:
                     arguments["waited_us"] = note.waited // 1000
                 yield {
                     "ph": "X", "pid": number, "tid": first + lane, "name": name, "ts": (note.begun - started) / 1e3,
