@@ -61,16 +61,7 @@ class TaskReadAhead::Observed : public tasking::ObservedTask {
   }
   Observed(const Observed&) = delete;
   Observed& operator=(const Observed&) = delete;
-  void begins() noexcept override {
-    const std::uint64_t now = base::nanoseconds();
-    ahead_.change([this, now](PendingReads& pending) REQUIRES(ahead_.mutex_) {
-      if (!task_->begun && !task_->reads.empty()) {
-        const std::uint64_t ahead = task_->taken ? now - std::min(now, task_->taken_at) : 0;
-        ahead_.tell(task_->reads.front().space, [&](FileInterest& interest) { interest.begins(ahead, now); });
-      }
-      pending.begins(*task_);
-    });
-  }
+  void begins() noexcept override { ahead_.begins(*task_); }
 
  private:
   TaskReadAhead& ahead_;
@@ -95,6 +86,18 @@ FileInterest* TaskReadAhead::interest_in(std::uint64_t space) {
     interests_.clear();  // of files that are gone, most of them
   }
   return &interests_.try_emplace(space, device::request_facts_of(file->device().id)).first->second;
+}
+
+void TaskReadAhead::begins(PendingTask& task) {
+  const std::uint64_t now = base::nanoseconds();
+  {
+    const base::LockGuard lock(mutex_);
+    if (!task.begun && !task.reads.empty()) {
+      const std::uint64_t ahead = task.taken ? now - std::min(now, task.taken_at) : 0;
+      tell(task.reads.front().space, [&](FileInterest& interest) { interest.begins(ahead, now); });
+    }
+  }
+  change([&task](PendingReads& pending) { pending.begins(task); });
 }
 
 template <class Tell>

@@ -42,6 +42,7 @@ class TaskReadAhead : public tasking::AccessObserver {
   };
   Interest interest_of(const AccessList& accesses);
   bool is_at_rest(const AccessList& accesses) const noexcept;
+  void begins(PendingTask& task);
   FileInterest* interest_in(std::uint64_t space) REQUIRES(mutex_);
   /// Calls `tell` with what is known of the file, and of new files if it is one.
   template <class Tell>
