@@ -76,6 +76,7 @@ EngineChoice parse(const std::string& engine) {
 StorageService::StorageService(detail::RuntimeCore& core, const std::string& engine, unsigned workers)
     : Dispatcher(parse(engine), workers),
       parking_(workers),
+      known_folders_(workers),
       uring_(*this, parking_, workers),
       aio_(*this, parking_, workers),
       threads_(core) {

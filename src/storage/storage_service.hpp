@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "storage/dispatcher.hpp"
+#include "storage/known_folders.hpp"
 #include "storage/parking.hpp"
 #include "storage/queue_engine.hpp"
 #include "storage/threads_engine.hpp"
@@ -28,6 +30,9 @@ class StorageService final : public tasking::Service, public Dispatcher {
     int worker = -1;
   };
   static Here here() noexcept;
+
+  /// Of the worker that calls. Not thread-local: of that memory libraries which are loaded late have little.
+  KnownFolders& known_folders(int worker) noexcept { return known_folders_[static_cast<std::size_t>(worker)]; }
 
   /// Tasks were cancelled: has their requests end early, where that is possible. From any thread.
   void cancel() noexcept;
@@ -56,6 +61,7 @@ class StorageService final : public tasking::Service, public Dispatcher {
 
  private:
   Parking parking_;
+  std::vector<KnownFolders> known_folders_;
   QueueEngine<Ring> uring_;
   QueueEngine<AioQueue> aio_;
   ThreadsEngine threads_;

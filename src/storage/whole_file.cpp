@@ -42,10 +42,10 @@ struct Way {
   dev_t number = 0;  // Where it should lie. 0: anywhere.
 };
 
-// A task may go on with another thread after a pause: it must not keep the address.
-[[gnu::noinline]] KnownFolders& known_folders() noexcept {
-  thread_local KnownFolders known;
-  return known;
+// Where `can_pause`. A task may go on with another worker after a pause: it must not keep the address.
+KnownFolders& known_folders() noexcept {
+  const storage::StorageService::Here here = storage::StorageService::here();
+  return here.service->known_folders(here.worker);
 }
 
 std::size_t read_some(OpenFile& file, Bytes& data, std::size_t from) {

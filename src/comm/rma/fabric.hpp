@@ -168,6 +168,8 @@ class Fabric final : private FabricEvents {
   std::size_t later_ GUARDED_BY(lock_) = 0;      ///< Of all lanes.
   std::size_t under_way_ GUARDED_BY(lock_) = 0;  ///< Of all lanes.
   /// How long the thread of the fabric sleeps where no descriptor wakes it.
+  // Where nothing tells that something has come. A look costs a microsecond or two, so this is a small part of a core.
+  static constexpr std::chrono::microseconds shortest_pause{50};
   std::chrono::microseconds pause_ GUARDED_BY(lock_){};
   base::TimePoint moved_at_ GUARDED_BY(lock_){};
   /// The thread of the fabric sleeps, or is about to, and nothing but its descriptors ends that.
