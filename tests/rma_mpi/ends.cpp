@@ -286,14 +286,14 @@ class Failing final : public dovetail::comm::rma::MessageLibrary {
   State gather(std::span<const std::byte> own, std::span<std::byte> all) noexcept override {
     return real_.gather(own, all);
   }
-  bool send(std::span<const std::byte> bytes, int rank, int tag, Request& request) noexcept override {
+  bool send(std::span<const std::byte> bytes, int rank, int tag, RequestHandle& request) noexcept override {
     return real_.send(bytes, rank, tag, request);
   }
   State find(Found& found) noexcept override { return real_.find(found); }
-  bool receive(Found& found, std::span<std::byte> into, Request& request) noexcept override {
+  bool receive(Found& found, std::span<std::byte> into, RequestHandle& request) noexcept override {
     return real_.receive(found, into, request);
   }
-  State test(Request& request) noexcept override { return real_.test(request); }
+  State test(RequestHandle& request) noexcept override { return real_.test(request); }
   const std::string& failure() const noexcept override { return real_.failure(); }
   void recover() { fails_ = false; }
 
