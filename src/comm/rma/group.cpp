@@ -288,7 +288,11 @@ void Group::fail_waits_of(Local& local, const std::function<std::exception_ptr(c
                           base::Fifo<Waiter>& failed) noexcept {
   base::Fifo<Waiter> concerned;
   local.notifications.for_each([&](Await& await) {
-    if (await.cause == nullptr && (await.cause = failure_of(await)) != nullptr) {
+    if (await.cause != nullptr) {
+      return;
+    }
+    await.cause = failure_of(await);
+    if (await.cause != nullptr) {
       record_end(await);
       concerned.push(await);
     }

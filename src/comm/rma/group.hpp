@@ -235,7 +235,7 @@ class Group final : private FabricArrivals {
   void remove_own_segment(std::uint8_t id);
   void release(std::uint8_t id, std::unique_ptr<Local> local);
   std::uint8_t next_number() REQUIRES(adding_);
-  void require_in_step() const;
+  void require_in_step() const REQUIRES(adding_);
   void withdraw(Ending& ending, base::Fifo<Waiter>& ended);
   void leave_nodes(const Ending& ending, base::Fifo<Waiter>& ended);
   /// @throws std::out_of_range if the segment has been ended

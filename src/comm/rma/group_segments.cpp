@@ -291,7 +291,7 @@ std::uint8_t Group::add_segment(std::uint64_t bytes, std::uint32_t notifications
   const std::uint8_t id = next_number();
   std::pair<Offer, int> own{{.id = id, .what = Offer::What::has_none}, -1};
   Agreement beginning(*this, id, Offer::What::begins, out_of_step_);
-  beginning.attempt([&] {
+  beginning.attempt([&]() NO_THREAD_SAFETY_ANALYSIS {
     add_local(id, program_memory == nullptr ? bytes : 0, notifications);
     own = offer_own(id, bytes, notifications, program_memory);
   });
