@@ -393,9 +393,10 @@ with dt.Runtime(workers=1):
     late = dt.io(abs, storage_bw="auto", device="parallel", label="late")
     for _ in range(100):
         dt.wait(late(-1))
-    found = devices.progress("parallel", "late", ())
+    parallel = devices.find("parallel")
+    found = devices.progress(parallel, "late", ())
     assert found.registry and 0 < found.registry[0].share <= 1, found
-    assert devices.progress("parallel", "late", (1.0, 2.0, 2.0)) == (1, ())
+    assert devices.progress(parallel, "late", (1.0, 2.0, 2.0)) == (1, ())
 """
 
 
