@@ -51,6 +51,7 @@ OTHERS_HEADERS = {
     "mpi_collectives.h": OF_MPI,
     "mpi_collectives.hpp": OF_MPI,
     "mpi_describe.h": OF_MPI,
+    "mpi_large_counts.hpp": OF_MPI,
     "mpi_operations.hpp": OF_MPI,
     "dovetail_mpi.h": OF_MPI,
     "dovetail_omp_mpi.h": OF_MPI,
