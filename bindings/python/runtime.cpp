@@ -311,6 +311,9 @@ Options options_of(const nb::dict& fields) {
 
 Runtime& current_or_default_runtime() {
   if (current == nullptr) {
+    if (start_default == nullptr) {
+      nb::module_::import_("dovetail.runtime");  // a program of other modules has not imported it
+    }
     static_cast<void>(nb::handle(start_default)());
     if (current == nullptr) {
       throw std::runtime_error("no runtime could be started");

@@ -24,10 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import (
-    _core,
-    runtime,  # noqa: F401  # a wait outside of a task needs the default runtime
-)
+from . import _core
 from ._core import Group, Inbox, Segment
 from ._core import rma_compare_swap as compare_swap
 from ._core import rma_fetch_add as fetch_add
