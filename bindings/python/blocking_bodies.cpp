@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "base/without_signals.hpp"
 #include "call.hpp"
@@ -88,11 +89,7 @@ constexpr NamedCall waiting_calls[] = {
     {SYS_waitid, "wait for a process"},
 };
 
-std::int64_t coarse_time() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
+std::int64_t coarse_time() noexcept { return static_cast<std::int64_t>(base::coarse_nanoseconds()); }
 
 // The call that a thread of this process waits in; null: none of these, or it computes, or the kernel does not say.
 const char* waiting_call_of(int thread) noexcept {

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <string>
 
+#include "base/clock.hpp"
 #include "prefetch/block_advice.hpp"
 
 namespace dovetail::prefetching {
@@ -57,11 +58,7 @@ long file_system_of(int path) noexcept {
 
 }  // namespace
 
-std::uint64_t Advisor::monotonic_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec);
-}
+std::uint64_t Advisor::monotonic_seconds() { return base::coarse_nanoseconds() / 1'000'000'000; }
 
 Advisor::Advisor(AdviceTable table, std::uint64_t (*seconds)())
     : table_(table), seconds_(seconds), open_(table.files()), now_(seconds()) {}

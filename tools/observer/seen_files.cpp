@@ -1,7 +1,6 @@
 #include "seen_files.hpp"
 
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "base/clock.hpp"
 #include "open_file.hpp"
 #include "prefetch/block_advice.hpp"
 #include "prefetch/detected_advice.hpp"
@@ -31,11 +31,7 @@ constexpr std::uint64_t seconds_until_closed = 2;
 constexpr std::size_t most_readers = 16384;
 constexpr std::size_t most_known_files = 65536;
 
-std::uint64_t seconds() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec);
-}
+std::uint64_t seconds() noexcept { return base::coarse_nanoseconds() / 1'000'000'000; }
 
 struct Program {
   std::string name;  // what the system calls it
