@@ -9,6 +9,9 @@ TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all o
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+SECONDS_FOR_THE_LAST_FILE = 0.1
+"""At the end: a file system that does not answer must not keep the command from its end."""
+
 
 @contextlib.contextmanager
 def running(

@@ -25,8 +25,6 @@ _WHOLE, _BEGINNING = 4 << 20, 128 << 10
 _CACHED_FROM_THE_FIRST = 32
 _SECONDS_BETWEEN_LOOKS = 0.01
 _SECONDS_FOR_EACH_FILE = 1e-5
-# A file system that does not answer must not keep the command from its end.
-_SECONDS_FOR_THE_LAST_FILE = 0.1
 
 
 class FilesAhead:
@@ -41,7 +39,7 @@ class FilesAhead:
         self._plan = plan
         self._memory = memory
         self._window = window
-        self._on_nfs = {number for number, kind in mounts.file_systems() if kind.startswith("nfs")}
+        self._on_nfs = mounts.nfs()
 
     def narrow(self, window: int) -> None:
         """From now on. Any thread."""
@@ -49,7 +47,7 @@ class FilesAhead:
 
     def running(self) -> contextlib.AbstractContextManager[None]:
         """Meanwhile the files of the plan are opened ahead of the program."""
-        return beside.running(self._read, _SECONDS_FOR_THE_LAST_FILE)
+        return beside.running(self._read, beside.SECONDS_FOR_THE_LAST_FILE)
 
     def _read(self, over: threading.Event) -> None:
         """Reads them in the order in which the program needs them. Returns when that is done, or when it is over."""
@@ -77,12 +75,7 @@ class FilesAhead:
 
     def _read_file(self, file: PlannedFile, over: threading.Event) -> int:
         """Has it read if that is still the file of the plan. Returns how many bytes of it were not cached."""
-
-        def is_wanted(status: os.stat_result) -> bool:
-            # Another process that has a file on NFS open is noticed: the file cannot be removed as usual.
-            return file.is_described_by(status) and status.st_dev not in self._on_nfs
-
-        with contextlib.suppress(OSError), opened_ahead.opened(file.path, is_wanted, is_planned=True) as descriptor:
+        with contextlib.suppress(OSError), opened_ahead.opened_by_plan(file, self._on_nfs) as descriptor:
             return _read_unless_cached(descriptor, *_needed_first(file), over)
         return 0
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # The kernel gives a program up to so many bytes around a page that it touches.
 _AROUND = 64 << 10
 # So many touches of what the plan does not have, more than of what it has, end it for the file.
-_PATIENCE = 8
+_MOST_STRAYS = 8
 # Neighbours of touched pages are needed later. So the program is where the lower quarter of what came last ends.
 _LATEST, _LOWER = 16, 4
 
@@ -88,15 +88,11 @@ class MappedAhead:
                 self._ask()
 
     def _open(self, stack: contextlib.ExitStack) -> None:
-        on_nfs = {number for number, kind in mounts.file_systems() if kind.startswith("nfs")}
+        on_nfs = mounts.nfs()
         runs = []
         for planned in self._planned:
-
-            def is_wanted(status: os.stat_result, planned: PlannedFile = planned) -> bool:
-                return planned.is_described_by(status) and status.st_dev not in on_nfs
-
             try:
-                descriptor = stack.enter_context(opened_ahead.opened(planned.path, is_wanted, is_planned=True))
+                descriptor = stack.enter_context(opened_ahead.opened_by_plan(planned, on_nfs))
             except OSError:
                 continue
             # All of it is there: nothing is to be gained.
@@ -120,17 +116,17 @@ class MappedAhead:
         """Asks for what comes next, up to the window, sorted and with small gaps."""
         if self._issued < len(self._runs) and self._ahead > self._window // 2:
             return  # rather more at a time than often
-        ranges: dict[int, list[tuple[int, int]]] = {}
+        ranges: dict[_File, list[tuple[int, int]]] = {}
         while self._issued < len(self._runs):
             file, extent = self._runs[self._issued]
             if self._ahead > 0 and self._ahead + extent.bytes > self._window:
                 break
             if not self._is_touched[self._issued]:
-                ranges.setdefault(self._files.index(file), []).append((extent.offset, extent.end))
+                ranges.setdefault(file, []).append((extent.offset, extent.end))
                 self._ahead += extent.bytes
             self._issued += 1
-        for number, of_file in ranges.items():
-            _advise(self._files[number], sorted(of_file))
+        for file, of_file in ranges.items():
+            _advise(file, sorted(of_file))
 
     def _move(self, touched: list[Touched]) -> None:
         for one in touched:
@@ -155,7 +151,7 @@ class MappedAhead:
                 self._come_to(place)
             at += 1
         file.strays = max(0, file.strays - 1) if is_planned else file.strays + 1
-        if file.strays > _PATIENCE:
+        if file.strays > _MOST_STRAYS:
             file.is_given_up = True
             for _, _, place in file.order:
                 self._come_to(place)
@@ -170,7 +166,7 @@ class MappedAhead:
 
 
 def _touched(file: PlannedFile) -> list[Extent]:
-    """What was not read by calls: nobody knows how long the program has waited for it."""
+    """What was not read by calls: how long the program has waited for it is not known."""
     return [extent for extent in file.extents if extent.waited is None]
 
 

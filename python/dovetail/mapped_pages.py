@@ -6,6 +6,7 @@ A page is there from the program's first touch on. The kernel then gives the pro
 from __future__ import annotations
 
 import array
+import errno
 import fcntl
 import mmap
 import os
@@ -60,7 +61,7 @@ class _Pages:
                 yield from self._scan(begin, end)
                 return
             except OSError as error:
-                if error.errno not in (25, 22):  # ENOTTY, EINVAL: an older kernel
+                if error.errno not in (errno.ENOTTY, errno.EINVAL):  # an older kernel
                     raise
                 self._scans = False
         yield from self._read(begin, end)
@@ -223,7 +224,7 @@ def _new(process: int, pages: _Pages, mapping: _Mapping) -> Iterator[Touched]:
 
 
 def _descendants(process: int) -> Iterator[int]:
-    """Not the process itself; nobody's where the kernel does not tell."""
+    """Not the process itself; none where the kernel does not tell."""
     waiting = [process]
     found = 0
     while waiting and found < _MOST_PROCESSES:

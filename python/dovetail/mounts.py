@@ -39,6 +39,11 @@ def file_systems() -> Iterator[tuple[int, str]]:
         yield number, kind
 
 
+def nfs() -> set[int]:
+    """The numbers of file systems where another process that has a file open is noticed: the file cannot be removed as usual."""
+    return {number for number, kind in file_systems() if kind.startswith("nfs")}
+
+
 def source_of(number: int) -> tuple[str, str] | None:
     """The kind of a mounted file system, and what is mounted there, such as ("nfs4", "server:/export")."""
     return next(((kind, source) for mounted, kind, source in _mounts() if mounted == number), None)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator
 
+    from .plan import PlannedFile
+
 # More is really read, since advice for it would be cut into requests of their own. That does not return before the bytes are there, so that what the program
 # itself waits for waits behind one file at most.
 _ADVISED = 128 << 10
@@ -43,6 +45,15 @@ def opened(
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def opened_by_plan(file: PlannedFile, left_alone: set[int]) -> contextlib.AbstractContextManager[int]:
+    """The same with the file of a plan, if it still is that, and on none of these file systems."""
+    return opened(
+        file.path,
+        lambda status: file.is_described_by(status) and status.st_dev not in left_alone,
+        is_planned=True,
+    )
 
 
 def read(descriptor: int, offset: int, count: int, over: threading.Event) -> None:

@@ -27,8 +27,6 @@ _BAD_USAGE = 2
 _NOTHING_TO_FOLLOW = "no read of the program is looked at: the plan has no file to follow"
 # Of files whose reads only tell where the program is. The observer has a descriptor for each.
 _MOST_LEFT_TO_THE_SYSTEM = 1000
-# A file system that does not answer must not keep the command from its end.
-_SECONDS_FOR_THE_LAST_FILE = 0.1
 
 
 class Ways:
@@ -170,7 +168,7 @@ class _Run:
 
     def _later(self, make: Callable[[int], series_ahead.SeriesAhead | mapped_ahead.MappedAhead]) -> None:
         later = _Later(make, self.window)
-        self.beside.append(beside.running(later.follow, _SECONDS_FOR_THE_LAST_FILE, later.has_begun))
+        self.beside.append(beside.running(later.follow, beside.SECONDS_FOR_THE_LAST_FILE, later.has_begun))
         self.lines.append(later.lines)
         self.narrow.append(later.narrow)
 

@@ -39,7 +39,6 @@ _SAMPLE = 64
 # If so many in a row are cached, so are the others, but for one that is looked at now and then.
 _CACHED_IN_A_ROW = 32
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.005, 0.1
-# A file system that does not answer must not keep the command from its end.
 
 
 def _is_sample(series: Series, place: int) -> bool:

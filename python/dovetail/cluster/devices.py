@@ -87,7 +87,7 @@ def fixed(storage_bw: float | str | None) -> float | None:
 
 def automatic(storage_bw: float | str | None) -> tuple[float, ...] | None:
     """The bounds of a constraint that is learned by the paper's `auto`, which has none if it is unbounded; None: it is another constraint."""
-    text = str(storage_bw).replace(" ", "").replace("\t", "")
+    text = _without_spaces(storage_bw)
     if text == "auto":
         return ()
     if text.startswith("auto(") and text.endswith(")"):
@@ -97,7 +97,11 @@ def automatic(storage_bw: float | str | None) -> tuple[float, ...] | None:
 
 
 def adaptive(storage_bw: float | str | None) -> bool:
-    return str(storage_bw).replace(" ", "").replace("\t", "") == "adaptive"
+    return _without_spaces(storage_bw) == "adaptive"
+
+
+def _without_spaces(storage_bw: float | str | None) -> str:
+    return str(storage_bw).replace(" ", "").replace("\t", "")
 
 
 def asks_ledger(storage_bw: float | str | None) -> bool:
