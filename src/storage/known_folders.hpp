@@ -1,4 +1,4 @@
-// Folders whose files a thread has found on disks of this machine, so that each file need not be looked at before it is opened.
+// Folders whose files a worker has found on disks of this machine, so that each file need not be looked at before it is opened.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 
 namespace dovetail::storage {
 
-/// Only a guess of where a file lies that is about to be opened: folders are renamed and mounted over. What was opened tells. Used by one thread.
+/// Only a guess of where a file lies that is about to be opened: folders are renamed and mounted over. What was opened tells. Used by one worker.
 class KnownFolders {
  public:
   struct Device {

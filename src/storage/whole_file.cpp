@@ -85,8 +85,9 @@ std::optional<Way> find_way(const std::string& path) {
   if (!storage::can_pause()) {
     return Way{.pauses = false, .in_memory = false};
   }
-  if (const std::optional<KnownFolders::Device> device = known_folders().find(path);
-      device && !storage::StorageService::here().service->engine_is_given()) {
+  const storage::StorageService::Here here = storage::StorageService::here();
+  if (const std::optional<KnownFolders::Device> device = here.service->known_folders(here.worker).find(path);
+      device && !here.service->engine_is_given()) {
     return Way{.pauses = true, .in_memory = device->in_memory, .number = device->number};
   }
   return std::nullopt;
@@ -114,7 +115,7 @@ Bytes read_opened(base::Descriptor descriptor, const std::string& path, const st
   const std::shared_ptr<OpenFile> file =
       OpenFile::make(path, number, -1, O_RDONLY | O_CLOEXEC, false, Urgency::program, status);
   if (S_ISFIFO(status.st_mode) && storage::can_pause()) {
-    this_task::wait_readable(number);  // its end would be read if nobody has opened the other end yet
+    this_task::wait_readable(number);  // its end would be read if the other end has not been opened yet
   }
   read_to_end(*file, S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0, data, have);
   close_checked(*file);
