@@ -15,7 +15,7 @@ from . import _core
 from .imported import imported
 from .logger import logger
 
-# A user who sets one of these has decided.
+# If one of these is set, the number of threads is the user's.
 VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

@@ -156,7 +156,7 @@ def _not_seen_by_the_kernel(words: list[str], plan: Plan, run: Observed) -> Iter
 def put(words: list[str], run: Observed, output: str | Path, served: dict[int, Requests]) -> int:
     """Writes the plan, and says what it lacks. `served`: what devices had served before the run. Returns the exit status: the program's, unless that was 0 and there is no plan."""
     status = run.status
-    # The kernel does not tell who waits for a page that is on its way already.
+    # The kernel has no event for a wait for a page that is on its way already.
     plan = plan_of(run.log.slots, words, run.started, run.started_at, not run.system, run.touched)
     total = sum(len(file.extents) for file in plan.files)
     if total > MOST_EXTENTS:

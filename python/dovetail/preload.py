@@ -234,7 +234,7 @@ def wait_for(
         for told in early:
             os.kill(child, told)
         with beside:
-            # Until it is waited for below, the number is nobody else's.
+            # The kernel gives the number to no other process before `waitpid` below.
             os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
             ended = True
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

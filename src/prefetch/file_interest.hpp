@@ -15,13 +15,13 @@ class FileInterest {
 
   /// A task that reads these bytes is being spawned. False: it is left to the system. `now` is not looked at unless the file rests.
   bool wants(const base::ByteRange& range, std::uint64_t now) noexcept;
-  /// So few tasks have read it that they say little about it, and more about other files that nobody has read yet.
+  /// Few tasks have read it: too few to judge this file, and they count for the judgement of files that no task has read yet.
   bool is_new() const noexcept;
   /// Whether that task goes on where the tasks before it end, in requests of the system's own that are long enough.
   bool is_in_order() const noexcept { return is_in_order_; }
   /// Whether tasks read the file one after the other. Then the system itself reads ahead of those that are in order.
   bool is_being_read(std::uint64_t now) const noexcept { return now - begun_[0] < short_while; }
-  /// A task that writes the file is being spawned. False: nobody needs to know, since nothing is read ahead.
+  /// A task that writes the file is being spawned. False: it need not be noted, since nothing is read ahead.
   bool wants_writer() noexcept;
   /// Most tasks are left out; one is looked at now and then.
   bool rests() const noexcept { return rests_; }

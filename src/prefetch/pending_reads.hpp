@@ -28,9 +28,9 @@ struct PendingTask {
   std::uint64_t number = 0;
   std::uint64_t bytes = 0;     // of all reads
   std::uint32_t writers = 0;   // pending tasks that write what it reads
-  bool in_order = false;       // for whoever takes it
+  bool in_order = false;       // for the caller of `take`
   bool taken = false;          // its bytes are part of the window
-  std::uint64_t taken_at = 0;  // for whoever takes it
+  std::uint64_t taken_at = 0;  // for the caller of `take`
   bool begun = false;
   std::vector<std::shared_ptr<PendingTask>> readers;  // of what it writes
 };

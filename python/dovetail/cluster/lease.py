@@ -188,7 +188,7 @@ class Lease:
         renews = now >= self._first_sent + _RENEW and (self._amount > 0 or bool(self._waiting))
         step, wants = self._asks()
         asks = step > 0 and (step, wants) != (self._last.step, self._last.wants)
-        # Else the ledger makes room for what nobody wants any more, and grants it to a node that does not renew.
+        # The ledger is told of withdrawn tasks. Else it would free a share for them, and grant it to a node that does not renew its lease.
         waited = step == 0 and self._last.step > 0 and self._amount < self._last.wants - ROUNDING
         if renews or asks or waited or self._has_news or self._keeps(now) < self._amount - ROUNDING:
             self._ask(self._keeps(now), step, wants)

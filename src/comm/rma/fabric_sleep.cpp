@@ -1,3 +1,4 @@
+// How the thread of the fabric sleeps until there may be something to do, and how it is woken.
 #include <poll.h>
 #include <unistd.h>
 
