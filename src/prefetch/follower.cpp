@@ -87,8 +87,11 @@ bool strays_too_often(Progress& progress) noexcept {
 
 // The program was at the end of the plan.
 void begin_again(const FilePlan& plan, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  if (!may_begin_again(plan) || bytes == 0) {
+    return;
+  }
   const Extent& first = plan.extents[0];
-  if (!may_begin_again(plan) || bytes == 0 || offset < first.offset || offset >= first.end()) {
+  if (offset < first.offset || offset >= first.end()) {
     return;
   }
   const bool is_whole = bytes >= first.end() - offset;

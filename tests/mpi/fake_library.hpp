@@ -149,7 +149,7 @@ class FakeLibrary final : public Library {
   }
   bool has_ended(const void* request) noexcept override {
     const Inside inside(*this);
-    return ended_[static_cast<std::size_t>(number_of(request))].load() != running;
+    return is_null(request) || ended_[static_cast<std::size_t>(number_of(request))].load() != running;
   }
   bool knows_of_death() noexcept override { return knows_of_death_.load(); }
   int wait(void* requests, std::size_t count, void* /*statuses*/) noexcept override {
