@@ -85,7 +85,7 @@ StorageBandwidth StorageBandwidth::parse(std::string_view text) {
     }
     return fixed(value);
   }
-  if (!plain.starts_with("auto(") || !plain.ends_with(")")) {
+  if (!plain.starts_with("auto(") || !plain.ends_with(')')) {
     refuse(text, std::string(forms) + " is expected");
   }
   std::vector<double> values;

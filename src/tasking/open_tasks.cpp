@@ -49,7 +49,7 @@ Activity activity_of(pid_t thread) {
   if (call == "running") {
     return Activity::computes;
   }
-  const long number = std::atol(call.c_str());
+  const long number = std::strtol(call.c_str(), nullptr, 10);
   const bool has_descriptor =
       first <= 0x7fffffff && std::ranges::find(waiting_calls, number) == std::end(waiting_calls);
   return number == -1 || (has_descriptor && is_a_file(static_cast<int>(first))) ? Activity::uses_a_file
