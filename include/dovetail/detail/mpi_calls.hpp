@@ -161,8 +161,7 @@ void attempt_and_wait(Abi abi, const Description& description, const Start& atte
 /// @{
 /// `call` has given the program the request of this handle, as it lies in memory. `communicator` counts if the call has one, `peer` and `tag` as in
 /// `Description`.
-void note_begun(const BegunCall& call, std::uint64_t handle, const Communicator& communicator, int peer,
-                int tag) noexcept;
+void note_begun(const BegunCall& call, std::uint64_t handle, Communicator communicator, int peer, int tag) noexcept;
 /// What the request was begun by, as far as that was noted; else it is `otherwise`, which lives as long as the process.
 Description describe_request(const void* request, std::size_t size, const char* otherwise) noexcept;
 /// "MPI_Irecv from rank 1 with tag 3 in MPI_COMM_WORLD". For the library that the process has.

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <type_traits>
@@ -64,7 +65,10 @@ inline Description describe(const char* call, MPI_Comm communicator) noexcept {
   static_assert(sizeof communicator <= sizeof(dovetail::detail::mpi::Communicator));
   Description made = Description::of(call);
   made.has_communicator = true;
-  std::memcpy(made.communicator.handle.data(), &communicator, sizeof communicator);
+  // One word: what is written in parts and read as a whole makes the processor wait.
+  std::uint64_t word = 0;
+  std::memcpy(&word, &communicator, sizeof communicator);
+  std::memcpy(made.communicator.handle.data(), &word, sizeof word);
   return made;
 }
 

@@ -117,8 +117,7 @@ void note(MPI_Request request, const Language& language, const Parameters& param
   const Description its = Name::Of::of(Name::name, language, parameters);
   std::uint64_t handle = 0;
   std::memcpy(&handle, &request, sizeof request);
-  const dovetail::detail::mpi::Communicator communicator = its.communicator;  // by itself: so the rest is never written
-  dovetail::detail::mpi::note_begun(call, handle, communicator, its.peer, its.tag);
+  dovetail::detail::mpi::note_begun(call, handle, its.communicator, its.peer, its.tag);
 }
 
 /// `start` starts the operation; the task pauses until it has ended. `status`: where MPI's goes, of any alignment, or null.

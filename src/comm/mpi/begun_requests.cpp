@@ -32,35 +32,13 @@ std::optional<BegunRequest> BegunRequests::Entry::read(std::uint64_t handle) con
                       .peer = static_cast<int>(static_cast<std::uint32_t>(words[3])),
                       .tag = static_cast<int>(static_cast<std::uint32_t>(words[3] >> 32U)),
                       .message = words[4],
-                      .channel = std::bit_cast<const Channel*>(words[5])};
+                      .channel = words[4] != 0 ? std::bit_cast<const Channel*>(words[5]) : nullptr};
 }
 
-BegunRequests::Entry* BegunRequests::Set::find(std::uint64_t handle) noexcept {
-  for (Entry& entry : entries) {
-    if (entry.handle() == handle && entry.is_used()) {
-      return &entry;
-    }
-  }
-  return nullptr;
-}
-
-std::uint64_t BegunRequests::add(std::uint64_t handle, const BegunCall* call, Communicator communicator, int peer,
-                                 int tag, std::uint64_t message, const Channel* channel) noexcept {
-  if (!is_used_.load(std::memory_order_relaxed)) [[unlikely]] {
-    is_used_.store(true, std::memory_order_relaxed);
-  }
-  Set& set = sets_[place_of(handle)];
-  Entry* entry = set.find(handle);
-  if (entry == nullptr) {
-    const std::size_t oldest = set.oldest.load(std::memory_order_relaxed);
-    set.oldest.store((oldest + 1) % most_of_a_set, std::memory_order_relaxed);
-    entry = &set.entries[oldest];
-  }
-  const std::uint64_t forgotten = entry->message();
-  entry->write(handle, std::bit_cast<std::uint64_t>(call), std::bit_cast<std::uint64_t>(communicator.handle),
-               static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32U, message,
-               std::bit_cast<std::uint64_t>(channel));
-  return forgotten;
+BegunRequests::Entry& BegunRequests::Set::oldest_entry() noexcept {
+  const std::size_t place = oldest.load(std::memory_order_relaxed);
+  oldest.store((place + 1) % most_of_a_set, std::memory_order_relaxed);
+  return entries[place];
 }
 
 std::optional<BegunRequest> BegunRequests::find(std::uint64_t handle) const noexcept {

@@ -42,8 +42,21 @@ class BegunRequests {
   std::uint64_t add(std::uint64_t handle, const BegunRequest& begun) noexcept {
     return add(handle, begun.call, begun.communicator, begun.peer, begun.tag, begun.message, begun.channel);
   }
+  /// Inline: each call of the program that begins a message pays for it.
   std::uint64_t add(std::uint64_t handle, const BegunCall* call, Communicator communicator, int peer, int tag,
-                    std::uint64_t message = 0, const Channel* channel = nullptr) noexcept;
+                    std::uint64_t message = 0, const Channel* channel = nullptr) noexcept {
+    if (!is_used_.load(std::memory_order_relaxed)) [[unlikely]] {
+      is_used_.store(true, std::memory_order_relaxed);
+    }
+    Set& set = sets_[place_of(handle)];
+    Entry* entry = set.find(handle);
+    if (entry == nullptr) [[unlikely]] {
+      entry = &set.oldest_entry();
+    }
+    return entry->write(handle, std::bit_cast<std::uint64_t>(call), std::bit_cast<std::uint64_t>(communicator.handle),
+                        static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32U,
+                        message, std::bit_cast<std::uint64_t>(channel));
+  }
   /// Nothing if it is not known.
   std::optional<BegunRequest> find(std::uint64_t handle) const noexcept;
   /// The same where a trace has its message. From then on no trace has it.
@@ -52,40 +65,55 @@ class BegunRequests {
  private:
   class Entry {
    public:
-    std::uint64_t handle() const noexcept { return words_[0].load(std::memory_order_relaxed); }
-    bool is_used() const noexcept { return words_[1].load(std::memory_order_relaxed) != 0; }
-    std::uint64_t message() const noexcept { return words_[4].load(std::memory_order_relaxed); }
-    /// Each word by itself: what is written in halves and read as a whole makes the processor wait.
-    void write(std::uint64_t handle, std::uint64_t call, std::uint64_t communicator, std::uint64_t peer_and_tag,
-               std::uint64_t message, std::uint64_t channel) noexcept {
+    bool is_of(std::uint64_t handle) const noexcept {
+      return words_[0].load(std::memory_order_relaxed) == handle && words_[1].load(std::memory_order_relaxed) != 0;
+    }
+    /// Each word by itself: what is written in halves and read as a whole makes the processor wait. Where no trace has a message, two are spared.
+    /// @returns The message that was here.
+    std::uint64_t write(std::uint64_t handle, std::uint64_t call, std::uint64_t communicator,
+                        std::uint64_t peer_and_tag, std::uint64_t message, std::uint64_t channel) noexcept {
+      const std::uint64_t before = words_[4].load(std::memory_order_relaxed);
       words_[0].store(handle, std::memory_order_relaxed);
       words_[1].store(call, std::memory_order_relaxed);
       words_[2].store(communicator, std::memory_order_relaxed);
       words_[3].store(peer_and_tag, std::memory_order_relaxed);
-      words_[4].store(message, std::memory_order_relaxed);
-      words_[5].store(channel, std::memory_order_relaxed);
+      if ((before | message) != 0) [[unlikely]] {
+        words_[4].store(message, std::memory_order_relaxed);
+        words_[5].store(channel, std::memory_order_relaxed);
+      }
       check_.store(check_of(handle, call, communicator, peer_and_tag, message, channel), std::memory_order_relaxed);
+      return before;
     }
     void forget_message() noexcept;
     std::optional<BegunRequest> read(std::uint64_t handle) const noexcept;
 
    private:
-    /// Numbers that are small, or differ by little, must not make up for each other.
+    /// Numbers that are small, or differ by little, must not make up for each other. The channel counts where there is a message.
     static std::uint64_t check_of(std::uint64_t handle, std::uint64_t call, std::uint64_t communicator,
                                   std::uint64_t peer_and_tag, std::uint64_t message, std::uint64_t channel) noexcept {
-      return handle ^ std::rotl(call, 11) ^ std::rotl(communicator, 23) ^ std::rotl(peer_and_tag, 34) ^
-             std::rotl(message, 45) ^ std::rotl(channel, 56);
+      const std::uint64_t known = handle ^ std::rotl(call, 11) ^ std::rotl(communicator, 23) ^ std::rotl(peer_and_tag, 34);
+      return message == 0 ? known : known ^ std::rotl(message, 45) ^ std::rotl(channel, 56);
     }
 
     /// As `write` has them.
     std::array<std::atomic<std::uint64_t>, 6> words_{};
     std::atomic<std::uint64_t> check_{0};
   };
-  struct Set {
+  /// Its first entry, in which most handles are found, lies in one line of the cache.
+  struct alignas(64) Set {
     std::array<Entry, most_of_a_set> entries;
     std::atomic<std::size_t> oldest{0};
 
-    Entry* find(std::uint64_t handle) noexcept;
+    Entry* find(std::uint64_t handle) noexcept {
+      for (Entry& entry : entries) {
+        if (entry.is_of(handle)) {
+          return &entry;
+        }
+      }
+      return nullptr;
+    }
+    /// The next one is the oldest then.
+    Entry& oldest_entry() noexcept;
   };
 
   /// Handles differ in their lower bits.

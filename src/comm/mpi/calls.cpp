@@ -324,8 +324,7 @@ void attempt_and_wait(Abi abi, const Description& description, const Start& atte
   wait_for_attempt(task, library, description, attempt);
 }
 
-void note_begun(const BegunCall& call, std::uint64_t handle, const Communicator& communicator, int peer,
-                int tag) noexcept {
+void note_begun(const BegunCall& call, std::uint64_t handle, Communicator communicator, int peer, int tag) noexcept {
   const std::uint64_t forgotten = comm::mpi::BegunRequests::of_process().add(handle, &call, communicator, peer, tag);
   if (forgotten != 0) [[unlikely]] {
     trace::message_ended(forgotten);
