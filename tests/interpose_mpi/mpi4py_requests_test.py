@@ -205,8 +205,161 @@ def errors():
     assert request == MPI.REQUEST_NULL
 
 
+def where(status):
+    return status.Get_source(), status.Get_tag(), status.Get_count(MPI.DOUBLE)
+
+
+def is_empty(status):
+    return status.Get_source() == MPI.ANY_SOURCE and status.Get_tag() == MPI.ANY_TAG and status.Get_count(MPI.BYTE) == 0
+
+
+# What is true of a call in a task, and outside of one.
+def in_task_and_outside(call):
+    dt.wait(dt.task(call)())
+    call()
+
+
+def refuses(error_class, text, call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except error_class as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"{text!r} was not said")
+
+
+def statuses():
+    def of_waits():
+        sent = [comm.isend("of one", dest=after, tag=200), comm.Isend(np.ones(3), dest=after, tag=201)]
+        one = MPI.Status()
+        assert dt.mpi.wait(comm.irecv(source=MPI.ANY_SOURCE, tag=200), one) == "of one"
+        assert one.Get_source() == before and one.Get_tag() == 200, where(one)
+        assert dt.mpi.wait(comm.Irecv(np.zeros(5), source=MPI.ANY_SOURCE, tag=201), one) is None
+        assert where(one) == (before, 201, 3), where(one)
+        dt.mpi.waitall(sent)
+        dt.mpi.wait(MPI.Request(), one)
+        assert is_empty(one), where(one)
+
+    in_task_and_outside(of_waits)
+    own, into, of_another = np.zeros(5), np.zeros(5), np.zeros(5)
+    again = comm.Recv_init(of_another, source=MPI.ANY_SOURCE, tag=203)
+    bound = [MPI.Status() for _ in range(3)]
+
+    @dt.task(own=dt.OUT)
+    def receive(own):
+        dt.mpi.iwait(comm.Irecv(own, source=MPI.ANY_SOURCE, tag=202), status=bound[0])
+
+    @dt.task(into=dt.OUT)
+    def receive_two(into):
+        again.Start()
+        requests = [again, MPI.Request(), comm.Irecv(into, source=MPI.ANY_SOURCE, tag=204)]
+        empty = MPI.Status()
+        dt.mpi.iwaitall(requests, statuses=[bound[1], empty, bound[2]])
+        assert is_empty(empty), where(empty)
+
+    @dt.task(own=dt.IN, into=dt.IN)
+    def look(own, into):
+        return [where(status) for status in bound]
+
+    receive(own)
+    receive_two(into)
+    seen = look(own, into)
+    for tag in (203, 204, 202):
+        comm.Send(np.ones(tag - 200), dest=after, tag=tag)
+    assert dt.wait(seen) == [(before, 202, 2), (before, 203, 3), (before, 204, 4)], dt.wait(seen)
+    again.Free()
+
+    def wrong():
+        request = comm.Irecv(own, source=before, tag=205)
+        for given, error_class, text in (([], ValueError, "0 statuses for 1 requests"), (["none"], TypeError, "'none'")):
+            refuses(error_class, text, dt.mpi.iwaitall, [request], statuses=given)
+        assert request != MPI.REQUEST_NULL, "taken over by a call that was refused"
+        dt.mpi.wait(request)
+
+    comm.Send(np.ones(1), dest=after, tag=205)
+    dt.wait(dt.task(wrong)())
+
+
+def one_of_several():
+    def choose():
+        never = comm.Recv_init(np.zeros(1), before, 103)
+        requests = [comm.irecv(source=before, tag=100), MPI.Request(), comm.irecv(source=before, tag=101), never]
+        status = MPI.Status()
+        chosen = dt.mpi.waitany(requests, status)
+        assert chosen == (2, "first"), chosen
+        assert (status.Get_source(), status.Get_tag()) == (before, 101)
+        assert requests[2] == MPI.REQUEST_NULL and requests[0] != MPI.REQUEST_NULL
+        dt.mpi.wait(comm.isend("go on", dest=before, tag=102))
+        chosen = dt.mpi.waitany(iter(requests), status)
+        assert chosen == (0, "last"), chosen
+        assert status.Get_tag() == 100
+        # There is none.
+        assert dt.mpi.waitany(requests[:3], status) == (MPI.UNDEFINED, None) and is_empty(status)
+        assert dt.mpi.waitany(requests) == (MPI.UNDEFINED, None)
+        assert dt.mpi.waitany([]) == (MPI.UNDEFINED, None)
+        never.Free()
+
+    @dt.task
+    def offer():
+        dt.mpi.wait(comm.isend("first", dest=after, tag=101))
+        assert dt.mpi.wait(comm.irecv(source=after, tag=102)) == "go on"
+        dt.mpi.wait(comm.isend("last", dest=after, tag=100))
+
+    # In a task it waits before messages are sent: its worker is the only one.
+    chosen, offered = dt.task(choose)(), offer()
+    dt.wait(chosen)
+    dt.wait(offered)
+    offered = offer()
+    choose()
+    dt.wait(offered)
+
+    def of_persistent():
+        into, other = np.zeros(2), np.zeros(2)
+        again, never = comm.Recv_init(into, before, 110), comm.Recv_init(other, before, 111)
+        assert dt.mpi.waitany([again, never]) == (MPI.UNDEFINED, None)  # none is active
+        sent = comm.isend("an object", dest=after, tag=112)
+        assert dt.mpi.waitany([never, again, comm.irecv(source=before, tag=112)]) == (2, "an object")
+        again.Start()
+        array_sent = comm.Isend(np.full(2, float(rank)), dest=after, tag=110)
+        assert dt.mpi.waitany([never, again])[0] == 1
+        assert list(into) == [before, before], into
+        dt.mpi.waitall([sent, array_sent])
+        again.Free()
+        never.Free()
+
+    in_task_and_outside(of_persistent)
+
+    def wrong():
+        refuses(TypeError, "not a request of mpi4py: 7", dt.mpi.waitany, [MPI.Request(), 7])
+
+    in_task_and_outside(wrong)
+
+    # The one that fails is not the first; the other goes on.
+    def fails():
+        good = comm.irecv(source=before, tag=120)
+        try:
+            dt.mpi.waitany([good, comm.Irecv(np.ones(1), source=before, tag=121)])
+        except MPI.Exception as error:
+            assert error.Get_error_class() == MPI.ERR_TRUNCATE, error
+        else:
+            raise AssertionError("a message that is too long was received")
+        assert good != MPI.REQUEST_NULL
+        dt.mpi.wait(comm.isend("go on", dest=before, tag=122))
+        assert dt.mpi.waitany([good]) == (0, "good")
+
+    @dt.task
+    def send_too_long():
+        dt.mpi.wait(comm.Isend(np.ones(100), dest=after, tag=121))
+        assert dt.mpi.wait(comm.irecv(source=after, tag=122)) == "go on"
+        dt.mpi.wait(comm.isend("good", dest=after, tag=120))
+
+    failed, sent = dt.task(fails)(), send_too_long()
+    dt.wait(failed)
+    dt.wait(sent)
+
+
 try:
-    for test in (objects, arrays, lifetimes, persistent, coroutines, errors):
+    for test in (objects, arrays, lifetimes, persistent, coroutines, errors, statuses, one_of_several):
         comm.Barrier()
         test()
 except BaseException:

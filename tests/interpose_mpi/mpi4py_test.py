@@ -91,7 +91,12 @@ def bound_too_long(tag):
     dt.mpi.iwait(comm.Irecv(np.ones(1), source=before, tag=tag))
 
 
-for tag, fails in ((200, too_long), (201, bound_too_long)):
+@dt.task
+def one_of_two_too_long(tag):
+    dt.mpi.waitany([MPI.Request(), comm.Irecv(np.ones(1), source=before, tag=tag)])
+
+
+for tag, fails in ((200, too_long), (201, bound_too_long), (202, one_of_two_too_long)):
     name = f"MPI_Irecv from rank {before} with tag {tag} in MPI_COMM_WORLD"
     failed = fails(tag)
     comm.Send(np.ones(100), dest=after, tag=tag)
