@@ -15,15 +15,16 @@ ONE_TO_ALL = "sent:const-buffer sent_count:int sent_type:type received:buffer re
 OF_EACH = "received:buffer counts:ints places:ints received_type:type"
 BETWEEN_ALL = "sent:const-buffer sent_counts:ints sent_places:ints sent_type:type received:buffer received_counts:ints received_places:ints received_type:type"
 REDUCTION = "sent:const-buffer received:buffer count:int type:type operation:operation"
+GATHERED = f"sent:const-buffer sent_count:int sent_type:type {OF_EACH}"
 COLLECTIVES = {
     "barrier": "",
     "bcast": "data:buffer count:int type:type root:int",
     "gather": f"{ONE_TO_ALL} root:int",
-    "gatherv": f"sent:const-buffer sent_count:int sent_type:type {OF_EACH} root:int",
+    "gatherv": f"{GATHERED} root:int",
     "scatter": f"{ONE_TO_ALL} root:int",
     "scatterv": "sent:const-buffer counts:ints places:ints sent_type:type received:buffer received_count:int received_type:type root:int",
     "allgather": ONE_TO_ALL,
-    "allgatherv": f"sent:const-buffer sent_count:int sent_type:type {OF_EACH}",
+    "allgatherv": GATHERED,
     "alltoall": ONE_TO_ALL,
     "alltoallv": BETWEEN_ALL,
     "alltoallw": BETWEEN_ALL.replace("_type:type", "_types:types"),
@@ -33,6 +34,13 @@ COLLECTIVES = {
     "reduce_scatter_block": REDUCTION,
     "scan": REDUCTION,
     "exscan": REDUCTION,
+    "neighbor_allgather": ONE_TO_ALL,
+    "neighbor_allgatherv": GATHERED,
+    "neighbor_alltoall": ONE_TO_ALL,
+    "neighbor_alltoallv": BETWEEN_ALL,
+    "neighbor_alltoallw": BETWEEN_ALL.replace("_type:type", "_types:types").replace(
+        "_places:ints", "_places:addresses"
+    ),
 }
 # Of a message: the rank and the tag are those of the other side.
 MESSAGES = {
@@ -44,19 +52,21 @@ C_TYPES = {
     "buffer": "void* {}",
     "int": "int {}",
     "ints": "const int* {}",
+    "addresses": "const MPI_Aint* {}",
     "type": "MPI_Datatype {}",
     "types": "const MPI_Datatype* {}",
     "operation": "MPI_Op {}",
     "communicator": "MPI_Comm {}",
 }
-POINTERS = ("const-buffer", "buffer", "ints", "types")
+POINTERS = ("const-buffer", "buffer", "ints", "addresses", "types")
 F08 = {"type": "type(MPI_Datatype)", "operation": "type(MPI_Op)", "communicator": "type(MPI_Comm)"}
 
 
 FORTRAN = """! A part of dovetail_mpi.f90, which says what holds: operations that are started and bound in one call. {mark}.
 module dovetail_mpi_forms
   use, intrinsic :: iso_c_binding
-  use :: mpi, only: MPI_STATUS_SIZE, no_numbers => MPI_STATUS_IGNORE, other_in_place => MPI_IN_PLACE, other_bottom => MPI_BOTTOM
+  use :: mpi, only: MPI_ADDRESS_KIND, MPI_STATUS_SIZE, no_numbers => MPI_STATUS_IGNORE, &
+                    other_in_place => MPI_IN_PLACE, other_bottom => MPI_BOTTOM
   use :: mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Status, MPI_STATUS_IGNORE, MPI_PROC_NULL, MPI_ANY_SOURCE, &
                         MPI_ANY_TAG, MPI_IN_PLACE, MPI_BOTTOM
   implicit none
@@ -213,6 +223,8 @@ def fortran_declaration(name: str, kind: str, f08: bool) -> list[str]:
         ]
     if kind == "ints":
         return [f"    integer, dimension(*), target, intent(in) :: {name}"]
+    if kind == "addresses":
+        return [f"    integer(kind=MPI_ADDRESS_KIND), dimension(*), target, intent(in) :: {name}"]
     if kind == "types":
         return [f"    {F08['type'] if f08 else 'integer'}, dimension(*), target, intent(in) :: {name}"]
     return [f"    {F08.get(kind, 'integer') if f08 else 'integer'}, intent(in) :: {name}"]

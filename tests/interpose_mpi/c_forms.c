@@ -24,6 +24,9 @@ static int next;
 static int previous;
 static dovetail_runtime* runtime;
 static MPI_Comm plain; /* of the same ranks: MPI does not match its blocking calls with these forms */
+/* Those of neighbours: each rank is one of each, the last rank first. */
+static MPI_Comm neighbours;
+static MPI_Comm plain_neighbours;
 
 static void check(int holds, const char* what) {
   if (!holds) {
@@ -78,6 +81,25 @@ static int same[MOST_RANKS];
 FORM(alltoallv, Alltoallv, given, same, places, MPI_INT, taken, same, places, MPI_INT, communicator)
 FORM(alltoallw, Alltoallw, given, same, bytes, types, taken, same, bytes, types, communicator)
 
+static MPI_Aint offsets[MOST_RANKS];
+#define NEIGHBOUR_FORM(small, ...)                                               \
+  static int32_t neighbor_##small##_as(int form) {                               \
+    const MPI_Comm communicator = form == PLAIN ? plain_neighbours : neighbours; \
+    switch (form) {                                                              \
+      case SUSPENDS:                                                             \
+        return dovetail_mpi_neighbor_##small(__VA_ARGS__);                       \
+      case BINDS:                                                                \
+        return dovetail_mpi_ineighbor_##small(__VA_ARGS__);                      \
+      default:                                                                   \
+        return MPI_Neighbor_##small(__VA_ARGS__);                                \
+    }                                                                            \
+  }
+NEIGHBOUR_FORM(allgather, given, EACH, MPI_INT, taken, EACH, MPI_INT, communicator)
+NEIGHBOUR_FORM(allgatherv, given, same[rank], MPI_INT, taken, same, places, MPI_INT, communicator)
+NEIGHBOUR_FORM(alltoall, given, EACH, MPI_INT, taken, EACH, MPI_INT, communicator)
+NEIGHBOUR_FORM(alltoallv, given, same, places, MPI_INT, taken, same, places, MPI_INT, communicator)
+NEIGHBOUR_FORM(alltoallw, given, same, offsets, types, taken, same, offsets, types, communicator)
+
 static const struct {
   const char* name;
   int32_t (*call)(int form);
@@ -97,7 +119,12 @@ static const struct {
              {"reduce_scatter", reduce_scatter_as},
              {"reduce_scatter_block", reduce_scatter_block_as},
              {"scan", scan_as},
-             {"exscan", exscan_as}};
+             {"exscan", exscan_as},
+             {"neighbor_allgather", neighbor_allgather_as},
+             {"neighbor_allgatherv", neighbor_allgatherv_as},
+             {"neighbor_alltoall", neighbor_alltoall_as},
+             {"neighbor_alltoallv", neighbor_alltoallv_as},
+             {"neighbor_alltoallw", neighbor_alltoallw_as}};
 
 static int present_form;
 static size_t present;
@@ -126,6 +153,7 @@ static void collectives(void) {
     counts[i] = 1 + i % EACH;
     places[i] = i * EACH;
     bytes[i] = places[i] * (int)sizeof(int);
+    offsets[i] = bytes[i];
     types[i] = MPI_INT;
     same[i] = EACH;
   }
@@ -281,6 +309,18 @@ static void partitions(void) {
 }
 #endif
 
+static MPI_Comm all_as_neighbours(void) {
+  int others[MOST_RANKS];
+  int weights[MOST_RANKS];
+  MPI_Comm made;
+  for (int i = 0; i < size; ++i) {
+    others[i] = size - 1 - i;
+    weights[i] = 1;
+  }
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, size, others, weights, size, others, weights, MPI_INFO_NULL, 0, &made);
+  return made;
+}
+
 int main(int argc, char** argv) {
   const dovetail_options options = {.size = sizeof options, .workers = 1};
   int provided = 0;
@@ -295,6 +335,8 @@ int main(int argc, char** argv) {
   next = (rank + 1) % size;
   previous = (rank + size - 1) % size;
   check(size <= MOST_RANKS, "too many ranks");
+  neighbours = all_as_neighbours();
+  plain_neighbours = all_as_neighbours();
   check(dovetail_runtime_create(&options, &runtime) == 0, "no runtime");
   collectives();
   matches();
@@ -309,6 +351,8 @@ int main(int argc, char** argv) {
 #endif
   check(dovetail_runtime_destroy(runtime) == 0, "the runtime did not end");
   MPI_Comm_free(&plain);
+  MPI_Comm_free(&neighbours);
+  MPI_Comm_free(&plain_neighbours);
   MPI_Finalize();
   return 0;
 }

@@ -249,7 +249,9 @@ contains
 
   recursive subroutine call_collectives(argument) bind(c, name='')
     type(c_ptr), value :: argument
-    integer :: code, value, total, every(ranks), own(ranks), i
+    integer :: code, value, total, every(ranks), own(ranks), i, near(2), given(2)
+    HANDLE(MPI_Comm) :: ring
+    HANDLE(MPI_Request) :: request
     if (c_associated(argument)) error stop
     call MPI_Barrier(MPI_COMM_WORLD, code)
     value = merge(77, -1, rank == ranks - 1)
@@ -276,6 +278,15 @@ contains
     call check(total == rank * (rank + 1) / 2, 'MPI_Scan')
     call MPI_Scatter(every, 1, MPI_INTEGER, value, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, code)
     call check(value == rank, 'MPI_Scatter')
+    call MPI_Cart_create(MPI_COMM_WORLD, 1, [ranks], [.true.], .false., ring, code)
+    near = -1
+    call MPI_Neighbor_allgather(rank, 1, MPI_INTEGER, near, 1, MPI_INTEGER, ring, code)
+    call check(code == MPI_SUCCESS .and. all(near == [before, after]), 'MPI_Neighbor_allgather')
+    given = rank + [100, 100]
+    call MPI_Ineighbor_alltoall(given, 1, MPI_INTEGER, near, 1, MPI_INTEGER, ring, request, code)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, code)
+    call check(code == MPI_SUCCESS .and. all(near == [100 + before, 100 + after]), 'MPI_Ineighbor_alltoall')
+    call MPI_Comm_free(ring, code)
   end subroutine
 
   ! A communicator and a file, for which there are no forms with a request; texts among their arguments.

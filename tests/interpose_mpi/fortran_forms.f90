@@ -10,12 +10,14 @@ module forms
   use :: mpi_f08
   implicit none
 
-  integer, parameter :: each = 3, most = 24, collectives = 17, plain_form = 3
+  integer, parameter :: each = 3, most = 24, collectives = 22
   integer, dimension(most), target, asynchronous :: given, taken
   integer, dimension(8), target :: counts, places, same, place_bytes
   type(MPI_Datatype), dimension(8), target :: types
   integer, dimension(8), target :: type_numbers
-  type(MPI_Comm) :: plain
+  integer(kind=MPI_ADDRESS_KIND), dimension(8), target :: offsets
+  ! Of neighbours: each rank is one of each, the last rank first.
+  type(MPI_Comm) :: plain, neighbours, plain_neighbours
   type(MPI_Request), dimension(2) :: persistent
   type(MPI_Status), target, asynchronous :: status
   integer, dimension(MPI_STATUS_SIZE), target, asynchronous :: number_status
@@ -42,11 +44,13 @@ contains
   recursive function collective(argument) bind(c) result(answer)
     type(c_ptr), value :: argument
     integer(c_int32_t) :: answer
-    type(MPI_Comm) :: all
-    integer :: n, comm, last
+    type(MPI_Comm) :: all, near
+    integer :: n, comm, comm_near, last
     if (c_associated(argument)) error stop 'an argument came from nowhere'
     all = MPI_COMM_WORLD
     comm = all%MPI_VAL
+    near = neighbours
+    comm_near = near%MPI_VAL
     n = MPI_INTEGER%MPI_VAL
     last = ranks - 1
     answer = -1
@@ -73,6 +77,13 @@ contains
       case (15); answer = dovetail_mpi_ireduce_scatter_block(given, taken, each, MPI_INTEGER, MPI_SUM, all)
       case (16); answer = dovetail_mpi_iscan(given, taken, each, MPI_INTEGER, MPI_SUM, all)
       case (17); answer = dovetail_mpi_iexscan(given, taken, each, MPI_INTEGER, MPI_SUM, all)
+      case (18); answer = dovetail_mpi_ineighbor_allgather(given, each, MPI_INTEGER, taken, each, MPI_INTEGER, near)
+      case (19)
+        answer = dovetail_mpi_ineighbor_allgatherv(given, each, MPI_INTEGER, taken, same, places, MPI_INTEGER, near)
+      case (20); answer = dovetail_mpi_ineighbor_alltoall(given, each, MPI_INTEGER, taken, each, MPI_INTEGER, near)
+      case (21)
+        answer = dovetail_mpi_ineighbor_alltoallv(given, same, places, MPI_INTEGER, taken, same, places, MPI_INTEGER, near)
+      case (22); answer = dovetail_mpi_ineighbor_alltoallw(given, same, offsets, types, taken, same, offsets, types, near)
       end select
     else
       select case (which)
@@ -94,6 +105,12 @@ contains
       case (15); answer = dovetail_mpi_ireduce_scatter_block(given, taken, each, n, MPI_SUM%MPI_VAL, comm)
       case (16); answer = dovetail_mpi_iscan(given, taken, each, n, MPI_SUM%MPI_VAL, comm)
       case (17); answer = dovetail_mpi_iexscan(given, taken, each, n, MPI_SUM%MPI_VAL, comm)
+      case (18); answer = dovetail_mpi_ineighbor_allgather(given, each, n, taken, each, n, comm_near)
+      case (19); answer = dovetail_mpi_ineighbor_allgatherv(given, each, n, taken, same, places, n, comm_near)
+      case (20); answer = dovetail_mpi_ineighbor_alltoall(given, each, n, taken, each, n, comm_near)
+      case (21); answer = dovetail_mpi_ineighbor_alltoallv(given, same, places, n, taken, same, places, n, comm_near)
+      case (22)
+        answer = dovetail_mpi_ineighbor_alltoallw(given, same, offsets, type_numbers, taken, same, offsets, type_numbers, comm_near)
       end select
     end if
   end function
@@ -117,6 +134,12 @@ contains
     case (15); call MPI_Reduce_scatter_block(given, taken, each, MPI_INTEGER, MPI_SUM, plain)
     case (16); call MPI_Scan(given, taken, each, MPI_INTEGER, MPI_SUM, plain)
     case (17); call MPI_Exscan(given, taken, each, MPI_INTEGER, MPI_SUM, plain)
+    case (18); call MPI_Neighbor_allgather(given, each, MPI_INTEGER, taken, each, MPI_INTEGER, plain_neighbours)
+    case (19); call MPI_Neighbor_allgatherv(given, each, MPI_INTEGER, taken, same, places, MPI_INTEGER, plain_neighbours)
+    case (20); call MPI_Neighbor_alltoall(given, each, MPI_INTEGER, taken, each, MPI_INTEGER, plain_neighbours)
+    case (21)
+      call MPI_Neighbor_alltoallv(given, same, places, MPI_INTEGER, taken, same, places, MPI_INTEGER, plain_neighbours)
+    case (22); call MPI_Neighbor_alltoallw(given, same, offsets, types, taken, same, offsets, types, plain_neighbours)
     end select
   end subroutine
 
@@ -243,10 +266,13 @@ program fortran_forms
     counts(i) = 1 + mod(i - 1, each)
     places(i) = (i - 1) * each
     place_bytes(i) = 4 * places(i)
+    offsets(i) = place_bytes(i)
     same(i) = each
     types(i) = MPI_INTEGER
     type_numbers(i) = MPI_INTEGER%MPI_VAL
   end do
+  neighbours = all_as_neighbours()
+  plain_neighbours = all_as_neighbours()
   do which = 1, collectives
     call fill()
     call without_tasks()
@@ -294,9 +320,20 @@ program fortran_forms
 
   call check(dovetail_runtime_destroy(runtime) == 0, 'destroy the runtime')
   call MPI_Comm_free(plain)
+  call MPI_Comm_free(neighbours)
+  call MPI_Comm_free(plain_neighbours)
   call MPI_Finalize()
 
 contains
+  function all_as_neighbours() result(made)
+    type(MPI_Comm) :: made
+    integer, dimension(ranks) :: others, weights
+    others = [(ranks - i, i = 1, ranks)]
+    weights = 1
+    call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, ranks, others, weights, ranks, others, weights, MPI_INFO_NULL, &
+                                        .false., made)
+  end function
+
   subroutine spawn(body, future)
     type(c_funptr), value, intent(in) :: body
     type(c_ptr), optional, target, intent(out) :: future

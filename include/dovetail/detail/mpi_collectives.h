@@ -227,6 +227,71 @@ static inline int32_t dovetail_mpi_exscan(const void* sent, void* received, int 
   const dovetail_mpi_exscan_arguments given = {sent, received, type, operation, communicator, count};
   return dovetail_mpi_collective("MPI_Exscan", dovetail_mpi_begin_iexscan, &given, sizeof given, &communicator, 1);
 }
+typedef struct dovetail_mpi_neighbor_allgather_arguments { const void* sent; MPI_Datatype sent_type; void* received; MPI_Datatype received_type; MPI_Comm communicator; int sent_count; int received_count; } dovetail_mpi_neighbor_allgather_arguments;
+static inline int dovetail_mpi_begin_ineighbor_allgather(const void* given, void* request) {
+  const dovetail_mpi_neighbor_allgather_arguments* with = (const dovetail_mpi_neighbor_allgather_arguments*)given;
+  return MPI_Ineighbor_allgather(with->sent, with->sent_count, with->sent_type, with->received, with->received_count, with->received_type, with->communicator, (MPI_Request*)request);
+}
+static inline int32_t dovetail_mpi_ineighbor_allgather(const void* sent, int sent_count, MPI_Datatype sent_type, void* received, int received_count, MPI_Datatype received_type, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_allgather_arguments given = {sent, sent_type, received, received_type, communicator, sent_count, received_count};
+  return dovetail_mpi_collective("MPI_Ineighbor_allgather", dovetail_mpi_begin_ineighbor_allgather, &given, sizeof given, &communicator, 0);
+}
+static inline int32_t dovetail_mpi_neighbor_allgather(const void* sent, int sent_count, MPI_Datatype sent_type, void* received, int received_count, MPI_Datatype received_type, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_allgather_arguments given = {sent, sent_type, received, received_type, communicator, sent_count, received_count};
+  return dovetail_mpi_collective("MPI_Neighbor_allgather", dovetail_mpi_begin_ineighbor_allgather, &given, sizeof given, &communicator, 1);
+}
+typedef struct dovetail_mpi_neighbor_allgatherv_arguments { const void* sent; MPI_Datatype sent_type; void* received; const int* counts; const int* places; MPI_Datatype received_type; MPI_Comm communicator; int sent_count; } dovetail_mpi_neighbor_allgatherv_arguments;
+static inline int dovetail_mpi_begin_ineighbor_allgatherv(const void* given, void* request) {
+  const dovetail_mpi_neighbor_allgatherv_arguments* with = (const dovetail_mpi_neighbor_allgatherv_arguments*)given;
+  return MPI_Ineighbor_allgatherv(with->sent, with->sent_count, with->sent_type, with->received, with->counts, with->places, with->received_type, with->communicator, (MPI_Request*)request);
+}
+static inline int32_t dovetail_mpi_ineighbor_allgatherv(const void* sent, int sent_count, MPI_Datatype sent_type, void* received, const int* counts, const int* places, MPI_Datatype received_type, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_allgatherv_arguments given = {sent, sent_type, received, counts, places, received_type, communicator, sent_count};
+  return dovetail_mpi_collective("MPI_Ineighbor_allgatherv", dovetail_mpi_begin_ineighbor_allgatherv, &given, sizeof given, &communicator, 0);
+}
+static inline int32_t dovetail_mpi_neighbor_allgatherv(const void* sent, int sent_count, MPI_Datatype sent_type, void* received, const int* counts, const int* places, MPI_Datatype received_type, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_allgatherv_arguments given = {sent, sent_type, received, counts, places, received_type, communicator, sent_count};
+  return dovetail_mpi_collective("MPI_Neighbor_allgatherv", dovetail_mpi_begin_ineighbor_allgatherv, &given, sizeof given, &communicator, 1);
+}
+typedef struct dovetail_mpi_neighbor_alltoall_arguments { const void* sent; MPI_Datatype sent_type; void* received; MPI_Datatype received_type; MPI_Comm communicator; int sent_count; int received_count; } dovetail_mpi_neighbor_alltoall_arguments;
+static inline int dovetail_mpi_begin_ineighbor_alltoall(const void* given, void* request) {
+  const dovetail_mpi_neighbor_alltoall_arguments* with = (const dovetail_mpi_neighbor_alltoall_arguments*)given;
+  return MPI_Ineighbor_alltoall(with->sent, with->sent_count, with->sent_type, with->received, with->received_count, with->received_type, with->communicator, (MPI_Request*)request);
+}
+static inline int32_t dovetail_mpi_ineighbor_alltoall(const void* sent, int sent_count, MPI_Datatype sent_type, void* received, int received_count, MPI_Datatype received_type, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_alltoall_arguments given = {sent, sent_type, received, received_type, communicator, sent_count, received_count};
+  return dovetail_mpi_collective("MPI_Ineighbor_alltoall", dovetail_mpi_begin_ineighbor_alltoall, &given, sizeof given, &communicator, 0);
+}
+static inline int32_t dovetail_mpi_neighbor_alltoall(const void* sent, int sent_count, MPI_Datatype sent_type, void* received, int received_count, MPI_Datatype received_type, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_alltoall_arguments given = {sent, sent_type, received, received_type, communicator, sent_count, received_count};
+  return dovetail_mpi_collective("MPI_Neighbor_alltoall", dovetail_mpi_begin_ineighbor_alltoall, &given, sizeof given, &communicator, 1);
+}
+typedef struct dovetail_mpi_neighbor_alltoallv_arguments { const void* sent; const int* sent_counts; const int* sent_places; MPI_Datatype sent_type; void* received; const int* received_counts; const int* received_places; MPI_Datatype received_type; MPI_Comm communicator; } dovetail_mpi_neighbor_alltoallv_arguments;
+static inline int dovetail_mpi_begin_ineighbor_alltoallv(const void* given, void* request) {
+  const dovetail_mpi_neighbor_alltoallv_arguments* with = (const dovetail_mpi_neighbor_alltoallv_arguments*)given;
+  return MPI_Ineighbor_alltoallv(with->sent, with->sent_counts, with->sent_places, with->sent_type, with->received, with->received_counts, with->received_places, with->received_type, with->communicator, (MPI_Request*)request);
+}
+static inline int32_t dovetail_mpi_ineighbor_alltoallv(const void* sent, const int* sent_counts, const int* sent_places, MPI_Datatype sent_type, void* received, const int* received_counts, const int* received_places, MPI_Datatype received_type, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_alltoallv_arguments given = {sent, sent_counts, sent_places, sent_type, received, received_counts, received_places, received_type, communicator};
+  return dovetail_mpi_collective("MPI_Ineighbor_alltoallv", dovetail_mpi_begin_ineighbor_alltoallv, &given, sizeof given, &communicator, 0);
+}
+static inline int32_t dovetail_mpi_neighbor_alltoallv(const void* sent, const int* sent_counts, const int* sent_places, MPI_Datatype sent_type, void* received, const int* received_counts, const int* received_places, MPI_Datatype received_type, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_alltoallv_arguments given = {sent, sent_counts, sent_places, sent_type, received, received_counts, received_places, received_type, communicator};
+  return dovetail_mpi_collective("MPI_Neighbor_alltoallv", dovetail_mpi_begin_ineighbor_alltoallv, &given, sizeof given, &communicator, 1);
+}
+typedef struct dovetail_mpi_neighbor_alltoallw_arguments { const void* sent; const int* sent_counts; const MPI_Aint* sent_places; const MPI_Datatype* sent_types; void* received; const int* received_counts; const MPI_Aint* received_places; const MPI_Datatype* received_types; MPI_Comm communicator; } dovetail_mpi_neighbor_alltoallw_arguments;
+static inline int dovetail_mpi_begin_ineighbor_alltoallw(const void* given, void* request) {
+  const dovetail_mpi_neighbor_alltoallw_arguments* with = (const dovetail_mpi_neighbor_alltoallw_arguments*)given;
+  return MPI_Ineighbor_alltoallw(with->sent, with->sent_counts, with->sent_places, with->sent_types, with->received, with->received_counts, with->received_places, with->received_types, with->communicator, (MPI_Request*)request);
+}
+static inline int32_t dovetail_mpi_ineighbor_alltoallw(const void* sent, const int* sent_counts, const MPI_Aint* sent_places, const MPI_Datatype* sent_types, void* received, const int* received_counts, const MPI_Aint* received_places, const MPI_Datatype* received_types, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_alltoallw_arguments given = {sent, sent_counts, sent_places, sent_types, received, received_counts, received_places, received_types, communicator};
+  return dovetail_mpi_collective("MPI_Ineighbor_alltoallw", dovetail_mpi_begin_ineighbor_alltoallw, &given, sizeof given, &communicator, 0);
+}
+static inline int32_t dovetail_mpi_neighbor_alltoallw(const void* sent, const int* sent_counts, const MPI_Aint* sent_places, const MPI_Datatype* sent_types, void* received, const int* received_counts, const MPI_Aint* received_places, const MPI_Datatype* received_types, MPI_Comm communicator) {
+  const dovetail_mpi_neighbor_alltoallw_arguments given = {sent, sent_counts, sent_places, sent_types, received, received_counts, received_places, received_types, communicator};
+  return dovetail_mpi_collective("MPI_Neighbor_alltoallw", dovetail_mpi_begin_ineighbor_alltoallw, &given, sizeof given, &communicator, 1);
+}
 // clang-format on
 
 #endif

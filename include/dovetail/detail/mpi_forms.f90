@@ -1,7 +1,8 @@
 ! A part of dovetail_mpi.f90, which says what holds: operations that are started and bound in one call. Written by scripts/mpi_forms.py.
 module dovetail_mpi_forms
   use, intrinsic :: iso_c_binding
-  use :: mpi, only: MPI_STATUS_SIZE, no_numbers => MPI_STATUS_IGNORE, other_in_place => MPI_IN_PLACE, other_bottom => MPI_BOTTOM
+  use :: mpi, only: MPI_ADDRESS_KIND, MPI_STATUS_SIZE, no_numbers => MPI_STATUS_IGNORE, &
+                    other_in_place => MPI_IN_PLACE, other_bottom => MPI_BOTTOM
   use :: mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Status, MPI_STATUS_IGNORE, MPI_PROC_NULL, MPI_ANY_SOURCE, &
                         MPI_ANY_TAG, MPI_IN_PLACE, MPI_BOTTOM
   implicit none
@@ -11,7 +12,8 @@ module dovetail_mpi_forms
         dovetail_mpi_iscatter, dovetail_mpi_iscatterv, dovetail_mpi_iallgather, dovetail_mpi_iallgatherv, &
         dovetail_mpi_ialltoall, dovetail_mpi_ialltoallv, dovetail_mpi_ialltoallw, dovetail_mpi_ireduce, &
         dovetail_mpi_iallreduce, dovetail_mpi_ireduce_scatter, dovetail_mpi_ireduce_scatter_block, dovetail_mpi_iscan, &
-        dovetail_mpi_iexscan
+        dovetail_mpi_iexscan, dovetail_mpi_ineighbor_allgather, dovetail_mpi_ineighbor_allgatherv, &
+        dovetail_mpi_ineighbor_alltoall, dovetail_mpi_ineighbor_alltoallv, dovetail_mpi_ineighbor_alltoallw
   public :: place_of_status, place_of_numbers
 
   interface dovetail_mpi_isend
@@ -79,6 +81,21 @@ module dovetail_mpi_forms
   end interface
   interface dovetail_mpi_iexscan
     module procedure iexscan_handles, iexscan_numbers
+  end interface
+  interface dovetail_mpi_ineighbor_allgather
+    module procedure ineighbor_allgather_handles, ineighbor_allgather_numbers
+  end interface
+  interface dovetail_mpi_ineighbor_allgatherv
+    module procedure ineighbor_allgatherv_handles, ineighbor_allgatherv_numbers
+  end interface
+  interface dovetail_mpi_ineighbor_alltoall
+    module procedure ineighbor_alltoall_handles, ineighbor_alltoall_numbers
+  end interface
+  interface dovetail_mpi_ineighbor_alltoallv
+    module procedure ineighbor_alltoallv_handles, ineighbor_alltoallv_numbers
+  end interface
+  interface dovetail_mpi_ineighbor_alltoallw
+    module procedure ineighbor_alltoallw_handles, ineighbor_alltoallw_numbers
   end interface
 
   type, bind(c) :: send_arguments
@@ -338,6 +355,71 @@ module dovetail_mpi_forms
   character(kind=c_char, len=*), parameter :: iexscan_text = 'MPI_Iexscan'//c_null_char
   character(kind=c_char), dimension(len(iexscan_text)), target, save :: name_of_iexscan = &
     transfer(iexscan_text, [character(kind=c_char) :: ' '], len(iexscan_text))
+  type, bind(c) :: neighbor_allgather_arguments
+    type(c_ptr) :: sent
+    type(c_ptr) :: received
+    integer(c_int) :: sent_count
+    integer(c_int) :: sent_type
+    integer(c_int) :: received_count
+    integer(c_int) :: received_type
+    integer(c_int) :: communicator
+  end type
+  character(kind=c_char, len=*), parameter :: ineighbor_allgather_text = 'MPI_Ineighbor_allgather'//c_null_char
+  character(kind=c_char), dimension(len(ineighbor_allgather_text)), target, save :: name_of_ineighbor_allgather = &
+    transfer(ineighbor_allgather_text, [character(kind=c_char) :: ' '], len(ineighbor_allgather_text))
+  type, bind(c) :: neighbor_allgatherv_arguments
+    type(c_ptr) :: sent
+    type(c_ptr) :: received
+    type(c_ptr) :: counts
+    type(c_ptr) :: places
+    integer(c_int) :: sent_count
+    integer(c_int) :: sent_type
+    integer(c_int) :: received_type
+    integer(c_int) :: communicator
+  end type
+  character(kind=c_char, len=*), parameter :: ineighbor_allgatherv_text = 'MPI_Ineighbor_allgatherv'//c_null_char
+  character(kind=c_char), dimension(len(ineighbor_allgatherv_text)), target, save :: name_of_ineighbor_allgatherv = &
+    transfer(ineighbor_allgatherv_text, [character(kind=c_char) :: ' '], len(ineighbor_allgatherv_text))
+  type, bind(c) :: neighbor_alltoall_arguments
+    type(c_ptr) :: sent
+    type(c_ptr) :: received
+    integer(c_int) :: sent_count
+    integer(c_int) :: sent_type
+    integer(c_int) :: received_count
+    integer(c_int) :: received_type
+    integer(c_int) :: communicator
+  end type
+  character(kind=c_char, len=*), parameter :: ineighbor_alltoall_text = 'MPI_Ineighbor_alltoall'//c_null_char
+  character(kind=c_char), dimension(len(ineighbor_alltoall_text)), target, save :: name_of_ineighbor_alltoall = &
+    transfer(ineighbor_alltoall_text, [character(kind=c_char) :: ' '], len(ineighbor_alltoall_text))
+  type, bind(c) :: neighbor_alltoallv_arguments
+    type(c_ptr) :: sent
+    type(c_ptr) :: sent_counts
+    type(c_ptr) :: sent_places
+    type(c_ptr) :: received
+    type(c_ptr) :: received_counts
+    type(c_ptr) :: received_places
+    integer(c_int) :: sent_type
+    integer(c_int) :: received_type
+    integer(c_int) :: communicator
+  end type
+  character(kind=c_char, len=*), parameter :: ineighbor_alltoallv_text = 'MPI_Ineighbor_alltoallv'//c_null_char
+  character(kind=c_char), dimension(len(ineighbor_alltoallv_text)), target, save :: name_of_ineighbor_alltoallv = &
+    transfer(ineighbor_alltoallv_text, [character(kind=c_char) :: ' '], len(ineighbor_alltoallv_text))
+  type, bind(c) :: neighbor_alltoallw_arguments
+    type(c_ptr) :: sent
+    type(c_ptr) :: sent_counts
+    type(c_ptr) :: sent_places
+    type(c_ptr) :: sent_types
+    type(c_ptr) :: received
+    type(c_ptr) :: received_counts
+    type(c_ptr) :: received_places
+    type(c_ptr) :: received_types
+    integer(c_int) :: communicator
+  end type
+  character(kind=c_char, len=*), parameter :: ineighbor_alltoallw_text = 'MPI_Ineighbor_alltoallw'//c_null_char
+  character(kind=c_char), dimension(len(ineighbor_alltoallw_text)), target, save :: name_of_ineighbor_alltoallw = &
+    transfer(ineighbor_alltoallw_text, [character(kind=c_char) :: ' '], len(ineighbor_alltoallw_text))
   integer(c_int32_t), parameter :: no_peer = -1, any_source = -2, no_tag = -1, any_tag = -2
 
   interface
@@ -1574,5 +1656,321 @@ contains
     given = exscan_arguments(place_of(sent), place_of(received), count, type, operation, communicator)
     answer = begin_call(c_loc(name_of_iexscan), communicator, no_peer, no_tag, 0, c_funloc(begin_iexscan), &
           c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function begin_ineighbor_allgather(given, request) bind(c) result(code)
+    type(neighbor_allgather_arguments), intent(in) :: given
+    type(c_ptr), value, intent(in) :: request
+    integer(c_int32_t) :: code, number
+    external :: MPI_Ineighbor_allgather
+    integer, dimension(:), pointer, contiguous :: sent
+    integer, dimension(:), pointer, contiguous :: received
+    call c_f_pointer(given%sent, sent, [1])
+    call c_f_pointer(given%received, received, [1])
+    call MPI_Ineighbor_allgather(sent, given%sent_count, given%sent_type, received, given%received_count, &
+          given%received_type, given%communicator, number, code)
+    if (code == 0) call put_request(number, request)
+  end function
+
+  recursive function ineighbor_allgather_handles(sent, sent_count, sent_type, received, received_count, received_type, &
+        communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, intent(in) :: sent_count
+    type(MPI_Datatype), intent(in) :: sent_type
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, intent(in) :: received_count
+    type(MPI_Datatype), intent(in) :: received_type
+    type(MPI_Comm), intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_allgather_arguments), target :: given
+    given = neighbor_allgather_arguments(common_place(place_of(sent)), common_place(place_of(received)), sent_count, &
+          sent_type%MPI_VAL, received_count, received_type%MPI_VAL, communicator%MPI_VAL)
+    answer = begin_call(c_loc(name_of_ineighbor_allgather), communicator%MPI_VAL, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_allgather), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function ineighbor_allgather_numbers(sent, sent_count, sent_type, received, received_count, received_type, &
+        communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, intent(in) :: sent_count
+    integer, intent(in) :: sent_type
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, intent(in) :: received_count
+    integer, intent(in) :: received_type
+    integer, intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_allgather_arguments), target :: given
+    given = neighbor_allgather_arguments(place_of(sent), place_of(received), sent_count, sent_type, received_count, &
+          received_type, communicator)
+    answer = begin_call(c_loc(name_of_ineighbor_allgather), communicator, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_allgather), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function begin_ineighbor_allgatherv(given, request) bind(c) result(code)
+    type(neighbor_allgatherv_arguments), intent(in) :: given
+    type(c_ptr), value, intent(in) :: request
+    integer(c_int32_t) :: code, number
+    external :: MPI_Ineighbor_allgatherv
+    integer, dimension(:), pointer, contiguous :: sent
+    integer, dimension(:), pointer, contiguous :: received
+    integer, dimension(:), pointer, contiguous :: counts
+    integer, dimension(:), pointer, contiguous :: places
+    call c_f_pointer(given%sent, sent, [1])
+    call c_f_pointer(given%received, received, [1])
+    call c_f_pointer(given%counts, counts, [1])
+    call c_f_pointer(given%places, places, [1])
+    call MPI_Ineighbor_allgatherv(sent, given%sent_count, given%sent_type, received, counts, places, &
+          given%received_type, given%communicator, number, code)
+    if (code == 0) call put_request(number, request)
+  end function
+
+  recursive function ineighbor_allgatherv_handles(sent, sent_count, sent_type, received, counts, places, &
+        received_type, communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, intent(in) :: sent_count
+    type(MPI_Datatype), intent(in) :: sent_type
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, dimension(*), target, intent(in) :: counts
+    integer, dimension(*), target, intent(in) :: places
+    type(MPI_Datatype), intent(in) :: received_type
+    type(MPI_Comm), intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_allgatherv_arguments), target :: given
+    given = neighbor_allgatherv_arguments(common_place(place_of(sent)), common_place(place_of(received)), &
+          c_loc(counts), c_loc(places), sent_count, sent_type%MPI_VAL, received_type%MPI_VAL, communicator%MPI_VAL)
+    answer = begin_call(c_loc(name_of_ineighbor_allgatherv), communicator%MPI_VAL, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_allgatherv), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function ineighbor_allgatherv_numbers(sent, sent_count, sent_type, received, counts, places, &
+        received_type, communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, intent(in) :: sent_count
+    integer, intent(in) :: sent_type
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, dimension(*), target, intent(in) :: counts
+    integer, dimension(*), target, intent(in) :: places
+    integer, intent(in) :: received_type
+    integer, intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_allgatherv_arguments), target :: given
+    given = neighbor_allgatherv_arguments(place_of(sent), place_of(received), c_loc(counts), c_loc(places), &
+          sent_count, sent_type, received_type, communicator)
+    answer = begin_call(c_loc(name_of_ineighbor_allgatherv), communicator, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_allgatherv), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function begin_ineighbor_alltoall(given, request) bind(c) result(code)
+    type(neighbor_alltoall_arguments), intent(in) :: given
+    type(c_ptr), value, intent(in) :: request
+    integer(c_int32_t) :: code, number
+    external :: MPI_Ineighbor_alltoall
+    integer, dimension(:), pointer, contiguous :: sent
+    integer, dimension(:), pointer, contiguous :: received
+    call c_f_pointer(given%sent, sent, [1])
+    call c_f_pointer(given%received, received, [1])
+    call MPI_Ineighbor_alltoall(sent, given%sent_count, given%sent_type, received, given%received_count, &
+          given%received_type, given%communicator, number, code)
+    if (code == 0) call put_request(number, request)
+  end function
+
+  recursive function ineighbor_alltoall_handles(sent, sent_count, sent_type, received, received_count, received_type, &
+        communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, intent(in) :: sent_count
+    type(MPI_Datatype), intent(in) :: sent_type
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, intent(in) :: received_count
+    type(MPI_Datatype), intent(in) :: received_type
+    type(MPI_Comm), intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_alltoall_arguments), target :: given
+    given = neighbor_alltoall_arguments(common_place(place_of(sent)), common_place(place_of(received)), sent_count, &
+          sent_type%MPI_VAL, received_count, received_type%MPI_VAL, communicator%MPI_VAL)
+    answer = begin_call(c_loc(name_of_ineighbor_alltoall), communicator%MPI_VAL, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_alltoall), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function ineighbor_alltoall_numbers(sent, sent_count, sent_type, received, received_count, received_type, &
+        communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, intent(in) :: sent_count
+    integer, intent(in) :: sent_type
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, intent(in) :: received_count
+    integer, intent(in) :: received_type
+    integer, intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_alltoall_arguments), target :: given
+    given = neighbor_alltoall_arguments(place_of(sent), place_of(received), sent_count, sent_type, received_count, &
+          received_type, communicator)
+    answer = begin_call(c_loc(name_of_ineighbor_alltoall), communicator, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_alltoall), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function begin_ineighbor_alltoallv(given, request) bind(c) result(code)
+    type(neighbor_alltoallv_arguments), intent(in) :: given
+    type(c_ptr), value, intent(in) :: request
+    integer(c_int32_t) :: code, number
+    external :: MPI_Ineighbor_alltoallv
+    integer, dimension(:), pointer, contiguous :: sent
+    integer, dimension(:), pointer, contiguous :: sent_counts
+    integer, dimension(:), pointer, contiguous :: sent_places
+    integer, dimension(:), pointer, contiguous :: received
+    integer, dimension(:), pointer, contiguous :: received_counts
+    integer, dimension(:), pointer, contiguous :: received_places
+    call c_f_pointer(given%sent, sent, [1])
+    call c_f_pointer(given%sent_counts, sent_counts, [1])
+    call c_f_pointer(given%sent_places, sent_places, [1])
+    call c_f_pointer(given%received, received, [1])
+    call c_f_pointer(given%received_counts, received_counts, [1])
+    call c_f_pointer(given%received_places, received_places, [1])
+    call MPI_Ineighbor_alltoallv(sent, sent_counts, sent_places, given%sent_type, received, received_counts, &
+          received_places, given%received_type, given%communicator, number, code)
+    if (code == 0) call put_request(number, request)
+  end function
+
+  recursive function ineighbor_alltoallv_handles(sent, sent_counts, sent_places, sent_type, received, received_counts, &
+        received_places, received_type, communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, dimension(*), target, intent(in) :: sent_counts
+    integer, dimension(*), target, intent(in) :: sent_places
+    type(MPI_Datatype), intent(in) :: sent_type
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, dimension(*), target, intent(in) :: received_counts
+    integer, dimension(*), target, intent(in) :: received_places
+    type(MPI_Datatype), intent(in) :: received_type
+    type(MPI_Comm), intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_alltoallv_arguments), target :: given
+    given = neighbor_alltoallv_arguments(common_place(place_of(sent)), c_loc(sent_counts), c_loc(sent_places), &
+          common_place(place_of(received)), c_loc(received_counts), c_loc(received_places), sent_type%MPI_VAL, &
+          received_type%MPI_VAL, communicator%MPI_VAL)
+    answer = begin_call(c_loc(name_of_ineighbor_alltoallv), communicator%MPI_VAL, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_alltoallv), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function ineighbor_alltoallv_numbers(sent, sent_counts, sent_places, sent_type, received, received_counts, &
+        received_places, received_type, communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, dimension(*), target, intent(in) :: sent_counts
+    integer, dimension(*), target, intent(in) :: sent_places
+    integer, intent(in) :: sent_type
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, dimension(*), target, intent(in) :: received_counts
+    integer, dimension(*), target, intent(in) :: received_places
+    integer, intent(in) :: received_type
+    integer, intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_alltoallv_arguments), target :: given
+    given = neighbor_alltoallv_arguments(place_of(sent), c_loc(sent_counts), c_loc(sent_places), place_of(received), &
+          c_loc(received_counts), c_loc(received_places), sent_type, received_type, communicator)
+    answer = begin_call(c_loc(name_of_ineighbor_alltoallv), communicator, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_alltoallv), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function begin_ineighbor_alltoallw(given, request) bind(c) result(code)
+    type(neighbor_alltoallw_arguments), intent(in) :: given
+    type(c_ptr), value, intent(in) :: request
+    integer(c_int32_t) :: code, number
+    external :: MPI_Ineighbor_alltoallw
+    integer, dimension(:), pointer, contiguous :: sent
+    integer, dimension(:), pointer, contiguous :: sent_counts
+    integer, dimension(:), pointer, contiguous :: sent_places
+    integer, dimension(:), pointer, contiguous :: sent_types
+    integer, dimension(:), pointer, contiguous :: received
+    integer, dimension(:), pointer, contiguous :: received_counts
+    integer, dimension(:), pointer, contiguous :: received_places
+    integer, dimension(:), pointer, contiguous :: received_types
+    call c_f_pointer(given%sent, sent, [1])
+    call c_f_pointer(given%sent_counts, sent_counts, [1])
+    call c_f_pointer(given%sent_places, sent_places, [1])
+    call c_f_pointer(given%sent_types, sent_types, [1])
+    call c_f_pointer(given%received, received, [1])
+    call c_f_pointer(given%received_counts, received_counts, [1])
+    call c_f_pointer(given%received_places, received_places, [1])
+    call c_f_pointer(given%received_types, received_types, [1])
+    call MPI_Ineighbor_alltoallw(sent, sent_counts, sent_places, sent_types, received, received_counts, &
+          received_places, received_types, given%communicator, number, code)
+    if (code == 0) call put_request(number, request)
+  end function
+
+  recursive function ineighbor_alltoallw_handles(sent, sent_counts, sent_places, sent_types, received, &
+        received_counts, received_places, received_types, communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, dimension(*), target, intent(in) :: sent_counts
+    integer(kind=MPI_ADDRESS_KIND), dimension(*), target, intent(in) :: sent_places
+    type(MPI_Datatype), dimension(*), target, intent(in) :: sent_types
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, dimension(*), target, intent(in) :: received_counts
+    integer(kind=MPI_ADDRESS_KIND), dimension(*), target, intent(in) :: received_places
+    type(MPI_Datatype), dimension(*), target, intent(in) :: received_types
+    type(MPI_Comm), intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_alltoallw_arguments), target :: given
+    given = neighbor_alltoallw_arguments(common_place(place_of(sent)), c_loc(sent_counts), c_loc(sent_places), &
+          c_loc(sent_types), common_place(place_of(received)), c_loc(received_counts), c_loc(received_places), &
+          c_loc(received_types), communicator%MPI_VAL)
+    answer = begin_call(c_loc(name_of_ineighbor_alltoallw), communicator%MPI_VAL, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_alltoallw), c_loc(given), c_sizeof(given), c_null_ptr)
+  end function
+
+  recursive function ineighbor_alltoallw_numbers(sent, sent_counts, sent_places, sent_types, received, &
+        received_counts, received_places, received_types, communicator) result(answer)
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: sent
+!DIR$ IGNORE_TKR sent
+    type(*), dimension(*), asynchronous :: sent
+    integer, dimension(*), target, intent(in) :: sent_counts
+    integer(kind=MPI_ADDRESS_KIND), dimension(*), target, intent(in) :: sent_places
+    integer, dimension(*), target, intent(in) :: sent_types
+!GCC$ ATTRIBUTES NO_ARG_CHECK :: received
+!DIR$ IGNORE_TKR received
+    type(*), dimension(*), asynchronous :: received
+    integer, dimension(*), target, intent(in) :: received_counts
+    integer(kind=MPI_ADDRESS_KIND), dimension(*), target, intent(in) :: received_places
+    integer, dimension(*), target, intent(in) :: received_types
+    integer, intent(in) :: communicator
+    integer(c_int32_t) :: answer
+    type(neighbor_alltoallw_arguments), target :: given
+    given = neighbor_alltoallw_arguments(place_of(sent), c_loc(sent_counts), c_loc(sent_places), c_loc(sent_types), &
+          place_of(received), c_loc(received_counts), c_loc(received_places), c_loc(received_types), communicator)
+    answer = begin_call(c_loc(name_of_ineighbor_alltoallw), communicator, no_peer, no_tag, 0, &
+          c_funloc(begin_ineighbor_alltoallw), c_loc(given), c_sizeof(given), c_null_ptr)
   end function
 end module dovetail_mpi_forms

@@ -91,7 +91,8 @@ class BegunRequests {
     /// Numbers that are small, or differ by little, must not make up for each other. The channel counts where there is a message.
     static std::uint64_t check_of(std::uint64_t handle, std::uint64_t call, std::uint64_t communicator,
                                   std::uint64_t peer_and_tag, std::uint64_t message, std::uint64_t channel) noexcept {
-      const std::uint64_t known = handle ^ std::rotl(call, 11) ^ std::rotl(communicator, 23) ^ std::rotl(peer_and_tag, 34);
+      const std::uint64_t known =
+          handle ^ std::rotl(call, 11) ^ std::rotl(communicator, 23) ^ std::rotl(peer_and_tag, 34);
       return message == 0 ? known : known ^ std::rotl(message, 45) ^ std::rotl(channel, 56);
     }
 
