@@ -26,7 +26,6 @@ constexpr std::size_t most_pieces = 32;
 constexpr std::uint64_t bytes_of_a_turn = std::uint64_t{64} << 20;
 constexpr std::size_t bytes_together = 64 * 1024;  // that are read where advice does nothing
 constexpr std::size_t most_pieces_beside_others = 2;
-constexpr std::uint64_t most_asked_about = std::uint64_t{1} << 30;
 
 /// Keeps the descriptor open meanwhile; -1: the file is closed, or a number of the program's leads to another file now.
 class Use {
@@ -106,15 +105,22 @@ void arrange(std::vector<Range>& ranges, const storage::OpenFile& file, const Se
   ranges.resize(arrange(ranges.data(), static_cast<std::uint32_t>(ranges.size()), gap, settings.window / 2));
 }
 
-bool is_all_cached(const std::weak_ptr<storage::OpenFile>& file) {
+bool is_in_memory(const std::weak_ptr<storage::OpenFile>& file, Range range) {
   const storage::Uninterposed plain;
   const Use use(file);
-  struct stat status{};
-  if (use.descriptor() < 0 || fstat(use.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (use.descriptor() < 0) {
     return false;
   }
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  return size != 0 && size <= most_asked_about && is_cached(use.descriptor(), {0, size}, syscall);
+  const std::int64_t pages = cached_pages(use.descriptor(), range, syscall);
+  struct stat status{};
+  if (pages < 0 || are_all(pages, range)) {
+    return pages >= 0;
+  }
+  if (fstat(use.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return false;
+  }
+  range.end = std::min(range.end, static_cast<std::uint64_t>(status.st_size));
+  return range.offset >= range.end || are_all(pages, range);
 }
 
 bool Fetch::has_room() const noexcept {

@@ -25,8 +25,9 @@ struct Wanted {
 /// Sorts what is wanted of a file, and fills gaps that cost less than a request. They have at most half of the window together.
 void arrange(std::vector<Range>& ranges, const storage::OpenFile& file, const Settings& settings);
 
-/// Whether all of the file is in memory. Makes system calls whose time grows with it, to some milliseconds: false for one that is too long to ask.
-bool is_all_cached(const std::weak_ptr<storage::OpenFile>& file);
+/// Whether all of a range that is not empty is in memory, as far as the file goes; false where the kernel cannot say. Waits for no device: it takes less than a microsecond,
+/// and some microseconds for each MiB.
+bool is_in_memory(const std::weak_ptr<storage::OpenFile>& file, Range range);
 
 /// Makes system calls that block, so it runs where that stalls nothing. One thread at a time uses it.
 class Fetch {

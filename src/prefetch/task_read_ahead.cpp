@@ -1,15 +1,18 @@
 #include "prefetch/task_read_ahead.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <map>
 #include <new>
 #include <utility>
 
 #include "base/available_memory.hpp"
 #include "base/clock.hpp"
+#include "prefetch/page_cache.hpp"
 #include "storage/declared_files.hpp"
 #include "storage/open_file.hpp"
 #include "tasking/named_spaces.hpp"
@@ -24,11 +27,13 @@ constexpr std::size_t most_tasks_together = 512;
 constexpr std::size_t most_interests = 4096;
 constexpr std::uint64_t short_file = std::uint64_t{4} << 20;
 constexpr std::uint64_t window_lasts = 100'000'000;  // nanoseconds
+constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
 [[maybe_unused]] const bool registered =
     tasking::register_access_observer([](detail::RuntimeCore& core) -> std::unique_ptr<tasking::AccessObserver> {
       const Settings settings = Settings::from_environment();
-      if (!settings.of_tasks) {
+      // Where the kernel does not say what is in memory, each task would cost a note for ever.
+      if (!settings.of_tasks || (!settings.whole_files && !kernel_tells_what_is_cached(syscall))) {
         return nullptr;
       }
       storage::keep_declared_files();
@@ -112,17 +117,31 @@ void TaskReadAhead::tell(std::uint64_t space, const Tell& tell) {
 
 // Programs of many small files that are cached.
 bool TaskReadAhead::leaves_new_files(std::uint64_t space) {
-  return new_files_.rests() && !interests_.contains(space) && !new_files_.wants({}, base::coarse_nanoseconds());
+  return new_files_.rests() && !interests_.contains(space) &&
+         new_files_.wants({}, base::coarse_nanoseconds()) == FileInterest::Wish::nothing;
 }
 
 // Most tasks of a program that reads what is cached are told from others here.
 bool TaskReadAhead::is_at_rest(const AccessList& accesses) const noexcept {
-  const std::uint64_t space = resting_.load(std::memory_order_relaxed);
-  return space != 0 &&
-         std::ranges::all_of(
-             accesses,
-             [space](const Access& access) { return access.region.space == space || !may_be_file(access.region); }) &&
-         base::coarse_nanoseconds() < rests_until_.load(std::memory_order_relaxed);
+  std::uint64_t until = never;
+  for (const Access& access : accesses) {
+    const std::uint64_t space = access.region.space;
+    if (!may_be_file(access.region)) {
+      continue;
+    }
+    const Resting& resting = resting_[space % std::tuple_size_v<decltype(resting_)>];
+    if (resting.space.load(std::memory_order_relaxed) != space) {
+      return false;
+    }
+    until = std::min(until, resting.until.load(std::memory_order_relaxed));
+  }
+  return until == never || base::coarse_nanoseconds() < until;
+}
+
+void TaskReadAhead::keep_at_rest(std::uint64_t space, std::uint64_t until) noexcept {
+  Resting& resting = resting_[space % std::tuple_size_v<decltype(resting_)>];
+  resting.space.store(space, std::memory_order_relaxed);
+  resting.until.store(until, std::memory_order_relaxed);
 }
 
 TaskReadAhead::Interest TaskReadAhead::interest_of(const AccessList& accesses) {
@@ -138,14 +157,16 @@ TaskReadAhead::Interest TaskReadAhead::interest_of(const AccessList& accesses) {
       continue;
     }
     if (access.mode != AccessMode::in) {
-      found.is |= file->wants_writer();
+      found.notes |= file->wants_writer();
       continue;
     }
-    found.is |= file->wants({region.begin, region.length}, file->rests() ? base::coarse_nanoseconds() : 0);
+    const FileInterest::Wish wish =
+        file->wants({region.begin, region.length}, file->rests() ? base::coarse_nanoseconds() : 0);
+    found.notes |= wish == FileInterest::Wish::note;
+    found.looks |= wish == FileInterest::Wish::look;
     found.in_order &= file->is_in_order();
     if (file->rests()) {
-      resting_.store(region.space, std::memory_order_relaxed);
-      rests_until_.store(file->rests_until(), std::memory_order_relaxed);
+      keep_at_rest(region.space, file->rests_until());
     }
   }
   return found;
@@ -185,18 +206,34 @@ std::unique_ptr<tasking::ObservedTask> TaskReadAhead::spawned(const AccessList& 
   }
   try {
     const Interest interest = interest_of(accesses);
-    std::shared_ptr<PendingTask> task = interest.is ? describe(accesses) : nullptr;
+    std::shared_ptr<PendingTask> task = interest.notes || interest.looks ? describe(accesses) : nullptr;
     if (task == nullptr) {
       return nullptr;
     }
     task->in_order = interest.in_order;
     limit_whole_files(*task);
+    if (interest.looks && is_there(*task) && !interest.notes) {
+      return nullptr;
+    }
     auto observed = std::make_unique<Observed>(*this, task);
     change([&](PendingReads& pending) { pending.enter(task); });
     return observed;
   } catch (const std::exception&) {
     return nullptr;  // without memory it is read when it asks
   }
+}
+
+bool TaskReadAhead::is_there(const PendingTask& task) {
+  bool all = true;
+  const std::uint64_t now = base::nanoseconds();
+  for (const FilePart& part : task.reads) {
+    const bool is_there = part.range.length == 0 ||
+                          is_in_memory(storage::declared_file(part.space), {part.range.offset, part.range.end()});
+    all &= is_there;
+    const base::LockGuard lock(mutex_);
+    tell(part.space, [&](FileInterest& interest) { interest.was_seen(is_there, now); });
+  }
+  return all;
 }
 
 bool TaskReadAhead::reading() const {
@@ -302,18 +339,8 @@ void TaskReadAhead::tell_what_was_there() {
   }
   const std::uint64_t now = base::nanoseconds();
   const bool was_there = fetch_.asked() == 0;
-  bool may_rest = false;
-  {
-    const base::LockGuard lock(mutex_);
-    tell(part.space, [&](FileInterest& interest) {
-      interest.looked_at(part.tasks, was_there, now);
-      may_rest |= interest.is_probably_all_there();
-    });
-  }
-  if (may_rest && is_all_cached(part.wanted.file)) {
-    const base::LockGuard lock(mutex_);
-    tell(part.space, [&](FileInterest& interest) { interest.is_all_there(now); });
-  }
+  const base::LockGuard lock(mutex_);
+  tell(part.space, [&](FileInterest& interest) { interest.looked_at(part.tasks, was_there, now); });
 }
 
 bool TaskReadAhead::next(Wanted& wanted) {

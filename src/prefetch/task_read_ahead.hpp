@@ -1,6 +1,7 @@
 // Reads ahead what tasks have declared that cannot begin yet. One for each runtime, unless the environment forbids it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -37,11 +38,15 @@ class TaskReadAhead : public tasking::AccessObserver {
   };
   std::shared_ptr<PendingTask> describe(const AccessList& accesses) const;
   struct Interest {
-    bool is = false;
+    bool notes = false;
+    bool looks = false;    // the task is noted as well if something of what it reads is missing
     bool in_order = true;  // all that is read
   };
   Interest interest_of(const AccessList& accesses);
+  /// Whether all that the task reads is in memory. Tells its files.
+  bool is_there(const PendingTask& task);
   bool is_at_rest(const AccessList& accesses) const noexcept;
+  void keep_at_rest(std::uint64_t space, std::uint64_t until) noexcept;
   void begins(PendingTask& task);
   FileInterest* interest_in(std::uint64_t space) REQUIRES(mutex_);
   /// Calls `tell` with what is known of the file, and of new files if it is one.
@@ -66,9 +71,13 @@ class TaskReadAhead : public tasking::AccessObserver {
   std::unordered_map<std::uint64_t, FileInterest> interests_ GUARDED_BY(mutex_);  // by space
   FileInterest new_files_ GUARDED_BY(mutex_){{}};                                 // in each of which few tasks read
   std::uint64_t window_ GUARDED_BY(mutex_);
-  // The space of a file that rests, and until when, for a look without the lock. Of two files they may be mixed up: some tasks are not noted then.
-  std::atomic<std::uint64_t> resting_ = 0;
-  std::atomic<std::uint64_t> rests_until_ = 0;  // nanoseconds
+  // Files that rest, for a look without the lock, each at a place that follows from its space. Of two files at one place the numbers may be mixed up: some tasks are not
+  // noted then.
+  struct Resting {
+    std::atomic<std::uint64_t> space = 0;
+    std::atomic<std::uint64_t> until = 0;  // nanoseconds
+  };
+  std::array<Resting, 64> resting_;
   bool reading_ GUARDED_BY(mutex_) = false;
   tasking::ExecutorWork work_{[this] { read(); }};
   // For the executor that reads.

@@ -132,12 +132,8 @@ TEST_F(AdvisorTest, ReleasesTheLeastRecentlyUsedOfWhatItBrought) {
 
 TEST_F(AdvisorTest, WhatIsInMemoryIsLeftAlone) {
   const base::Descriptor descriptor = open(cold_);
-  std::vector<std::byte> data(cold_.content().size());
-  ASSERT_EQ(::pread(descriptor.get(), data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
-  // A kernel that takes back what is seldom used must not take it before the advisor looks.
-  void* const mapped = ::mmap(nullptr, data.size(), PROT_READ, MAP_SHARED | MAP_POPULATE, descriptor.get(), 0);
-  ASSERT_NE(mapped, MAP_FAILED);
-  if (::mlock(mapped, data.size()) != 0) {
+  const test::KeptInMemory kept(cold_.path(), cold_.content().size());
+  if (!kept.is_kept()) {
     GTEST_SKIP() << "this process may not keep so much in memory";
   }
   AdvisedFile& file = look_at(descriptor.get(), descriptor.get());
@@ -149,7 +145,6 @@ TEST_F(AdvisorTest, WhatIsInMemoryIsLeftAlone) {
   EXPECT_EQ(file.given_up, all_is_cached);
   EXPECT_EQ(file.asked, 0U);
   await_work(file);  // nothing is left that programs would have to tell again
-  ::munmap(mapped, data.size());
 }
 
 TEST_F(AdvisorTest, WhatWasKnownIsForgottenWithTheLastProgram) {

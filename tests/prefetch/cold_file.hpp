@@ -105,6 +105,27 @@ class ColdFile {
   std::vector<std::byte> content_;
 };
 
+/// The beginning of a file, which stays in memory as long as this lives: a kernel that takes back what is seldom used leaves it.
+class KeptInMemory {
+ public:
+  KeptInMemory(const std::string& path, std::size_t length) : length_(length) {
+    const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    memory_ = mmap(nullptr, length, PROT_READ, MAP_SHARED, file.get(), 0);
+    EXPECT_NE(memory_, MAP_FAILED);
+    is_kept_ = mlock(memory_, length) == 0;
+  }
+  ~KeptInMemory() { munmap(memory_, length_); }
+  KeptInMemory(const KeptInMemory&) = delete;
+  KeptInMemory& operator=(const KeptInMemory&) = delete;
+  /// False: this process may not keep so much.
+  bool is_kept() const noexcept { return is_kept_; }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t length_;
+  bool is_kept_ = false;
+};
+
 /// A variable of the environment, as long as it lives.
 class Variable {
  public:
