@@ -13,8 +13,10 @@
 
 namespace dovetail::prefetching {
 
-/// When a call begins, if a plan or a report counts how long reads take; otherwise 0.
-inline std::uint64_t beginning() noexcept { return recorder.on() || replayer.timed() ? nanoseconds() : 0; }
+/// When a call begins, if a report or what is observed counts how long reads take; otherwise 0.
+inline std::uint64_t beginning() noexcept {
+  return recorder.on() || replayer.timed() || guide.timed() || predictor.timed() ? nanoseconds() : 0;
+}
 
 /// A call of a program on a descriptor that is of interest.
 class Reading {
@@ -32,12 +34,13 @@ class Reading {
         return;
       }
     }
+    const std::uint64_t took = begun_ == 0 ? 0 : nanoseconds() - begun_;
     if (descriptor_.is_detected()) {
-      predictor.note(number_, descriptor_, offset, bytes);
+      predictor.note(number_, descriptor_, offset, bytes, took);
     } else if (descriptor_.is_guided()) {
-      guide.note(number_, descriptor_, offset, bytes);
+      guide.note(number_, descriptor_, offset, bytes, took);
     } else {
-      replayer.note(number_, descriptor_, offset, bytes, begun_ == 0 ? 0 : nanoseconds() - begun_);
+      replayer.note(number_, descriptor_, offset, bytes, took);
     }
   }
   /// It has read so many bytes, up to where the file position is now.

@@ -45,6 +45,7 @@ bool Guide::start(std::byte* memory, std::uint64_t bytes) noexcept {
     table_ = {};
     return false;
   }
+  timed_ = table_.timed();
   prctl(PR_GET_NAME, name_);
   name_[sizeof name_ - 1] = '\0';
   char path[longest_path];
@@ -94,12 +95,16 @@ std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentit
   return Descriptor::first_guided + found;
 }
 
-void Guide::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {
+void Guide::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes,
+                 std::uint64_t took) noexcept {
   const std::uint32_t state = descriptor.state.load(std::memory_order_acquire);
   if (bytes == 0 || state < Descriptor::first_guided || state - Descriptor::first_guided >= table_.files()) {
     return;
   }
   AdvisedFile& file = table_.file(state - Descriptor::first_guided);
+  if (took != 0) {
+    file.counts.count(bytes, took);
+  }
   Guidance& guidance = guidances[number];
   if (file.given_up.load(std::memory_order_relaxed) != not_given_up) {
     set_advice(number, guidance, AdviceKind::normal);

@@ -27,6 +27,7 @@ bool Predictor::start(std::byte* memory, std::uint64_t bytes) noexcept {
     table_ = {};
     return false;
   }
+  timed_ = table_.timed();
   process_ = getpid();
   return true;
 }
@@ -57,12 +58,16 @@ std::uint32_t Predictor::begin(int number, Descriptor& descriptor, const FileIde
   return Descriptor::first_detected + found;
 }
 
-void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {
+void Predictor::note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint64_t took) noexcept {
   const std::uint32_t file = descriptor.state.load(std::memory_order_acquire) - Descriptor::first_detected;
   if (file >= table_.files()) {
     return;
   }
   DetectedFile& detected = table_.file(file);
+  if (took != 0) {
+    detected.counts.count(bytes, took);
+  }
   const bool repetition_rests = detected.repetition.rests();
   detections[number].reads.note(
       offset, bytes, repetition_rests, [&](std::uint64_t from, std::uint64_t length, bool resting) noexcept {

@@ -13,14 +13,15 @@ class Predictor {
   /// In memory that stays. False: there is no table in it, or advice cannot be given here.
   bool start(std::byte* memory, std::uint64_t bytes) noexcept;
   bool on() const noexcept { return table_.files() != 0; }
+  bool timed() const noexcept { return timed_; }
   /// This process is another one from now on.
   void forked() noexcept;
   /// The program has opened a file to read it, by this path from that folder (as `openat`).
   void opened(const char* path, int folder) const noexcept;
   /// The first look at a descriptor. Returns its state.
   std::uint32_t begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept;
-  /// The program has read there.
-  void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  /// The program has read there. `took`: nanoseconds; 0: nobody wants to know.
+  void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes, std::uint64_t took) noexcept;
 
  private:
   struct Rests {
@@ -30,6 +31,7 @@ class Predictor {
   void tell(int number, Descriptor& descriptor, DetectedFile& file, const Range& read, const Rests& rests) noexcept;
 
   DetectionTable table_;
+  bool timed_ = false;
   std::int32_t process_ = 0;
 };
 extern constinit Predictor predictor;

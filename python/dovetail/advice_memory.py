@@ -17,32 +17,50 @@ if TYPE_CHECKING:
 
 _MAGIC = 0x3130454349564441
 # In front of the devices: numbers of bytes, files, rules, regions and bytes of text; then what programs and the advisor tell each other.
-_HEADER = struct.Struct("<6Q24x128x")
+_HEADER = struct.Struct("<7Q16x128x")
+_TIMED_AT = 48
 _SERVED = 56
-# Two numbers of the table; how many reads, hits and late reads were counted, how many bytes were released, how many blocks went unread.
+# Two numbers of the table; how many reads, hits and late reads were counted, how many bytes were released, how many were asked for and not read.
 _ADVISED = struct.Struct("<16x5Q")
 
 
-def content(rules: list[Rule]) -> tuple[bytes, int]:
-    """The beginning of the memory, the rest of which is zero, and the size of the whole."""
+def content(rules: list[Rule], timed: bool = False) -> tuple[bytes, int]:
+    """The beginning of the memory, the rest of which is zero, and the size of the whole. `timed`: programs note how long reads take."""
     described = packed(rules)
     body = described.rules + described.regions + described.text
     size = (
         file_table.PAGE + -(-len(body) // file_table.PAGE) * file_table.PAGE + file_table.FILES * file_table.PLACE_BYTES
     )
     counts = (len(rules), described.region_count, len(described.text))
-    header = _HEADER.pack(_MAGIC, size, file_table.FILES, *counts) + file_table.device_list()
+    header = _HEADER.pack(_MAGIC, size, file_table.FILES, *counts, timed) + file_table.device_list()
     return header.ljust(file_table.PAGE, b"\0") + body, size
 
 
 def advised(memory: int, size: int) -> Iterator[Advised]:
     """What was done for each file. `memory`: its descriptor."""
-    from .plan_report import Advised
+    from .plan_report import Advised, Waiting
 
-    first = size - file_table.FILES * file_table.PLACE_BYTES
-    for entry in file_table.entries(memory, first, _ADVISED.size):
-        reads, hits, late, released, unused = _ADVISED.unpack(entry.rest)
-        yield Advised(entry.path, entry.asked, released, reads, hits, late, unused, entry.given_up)
+    timed = any(os.pread(memory, 8, _TIMED_AT))
+    for entry in file_table.entries(memory, _first(size), _ADVISED.size):
+        reads, hits, late, released, unread = _ADVISED.unpack(entry.rest)
+        # Programs change the number by and by: it may be less than nothing for a moment.
+        unread = 0 if unread >> 63 else unread
+        waiting = Waiting.of(entry.waiting) if timed else None
+        yield Advised(entry.path, entry.asked, released, reads, hits, late, unread, entry.given_up, waiting)
+
+
+def devices(memory: int, size: int) -> set[int]:
+    """The numbers of those of which something was asked."""
+    return {one.device for one in file_table.entries(memory, _first(size), 0) if one.asked}
+
+
+def _first(size: int) -> int:
+    return size - file_table.FILES * file_table.PLACE_BYTES
+
+
+def time_reads(memory: int) -> None:
+    """Programs that start from now on note how long their reads take."""
+    os.pwrite(memory, struct.pack("<Q", 1), _TIMED_AT)
 
 
 def leave(memory: int) -> None:

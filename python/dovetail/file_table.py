@@ -20,25 +20,30 @@ PLACE_BYTES = 8192
 _DEVICE = struct.Struct("<QII")
 _MOST_DEVICES = 128
 _READY = 2
-# What it is doing; why it was given up; device, inode, size, time of its last change; bytes asked for; two numbers of the device; its name.
-_ENTRY = struct.Struct("<II5QII184s")
+# What it is doing; why it was given up; device, inode, size, time of its last change; bytes asked for; two numbers of the device; its name; reads, those that waited, nanoseconds of these.
+_ENTRY = struct.Struct("<II5QII184s3Q")
 
 
 class Entry(Record):
-    """One file. `path`: for a report; of a path that was too long to be kept it says so. `rest`: the bytes behind."""
+    """One file. `path`: for a report; of a path that was too long to be kept it says so. `waiting`: reads, those that waited, and nanoseconds of these. `rest`: the bytes
+    behind."""
 
-    __slots__ = ("asked", "given_up", "path", "rest")
+    __slots__ = ("asked", "device", "given_up", "path", "rest", "waiting")
 
     def __init__(
         self,
         path: str,
         asked: int,
         given_up: int,
+        device: int,
+        waiting: tuple[int, int, int],
         rest: bytes,
     ) -> None:
         self.path = path
         self.asked = asked
         self.given_up = given_up
+        self.device = device
+        self.waiting = waiting
         self.rest = rest
 
 
@@ -58,7 +63,7 @@ def entries(descriptor: int, first: int, rest: int, place_bytes: int = PLACE_BYT
     """The files of a table that begins at `first`, with places of that size, each with `rest` bytes of what stands behind its entry."""
     for number in range(FILES):
         found = os.pread(descriptor, _ENTRY.size + rest, first + number * place_bytes)
-        state, given_up, _, _, _, _, asked, _, _, name = _ENTRY.unpack_from(found)
+        state, given_up, device, _, _, _, asked, _, _, name, *waiting = _ENTRY.unpack_from(found)
         if state == _READY:
             path = os.fsdecode(name.partition(b"\0")[0]) or "a file whose path is long"
-            yield Entry(path, asked, given_up, found[_ENTRY.size :])
+            yield Entry(path, asked, given_up, device, tuple(waiting), found[_ENTRY.size :])

@@ -28,9 +28,25 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """Reads of one file, of which `waited` took longer than from memory, `seconds` in all."""
+
+    reads: int
+    waited: int
+    seconds: float
+
+    @classmethod
+    def of(cls, counted: tuple[int, int, int]) -> Waiting:
+        """`counted`: with nanoseconds."""
+        reads, waited, nanoseconds = counted
+        return cls(reads, waited, nanoseconds / 1e9)
+
+
+@dataclass(frozen=True, slots=True)
 class Detected:
     """What was done for one file without a plan, in bytes. `asked`: that the system was asked to read ahead, with gaps. `ahead`: of guesses that the
-    program has not come to yet. `used` and `wasted`: of those that are decided. `late`: guesses that the program came to before the system was asked. `given_up`: why the file was left to the system."""
+    program has not come to yet. `used` and `wasted`: of those that are decided. `late`: guesses that the program came to before the system was asked. `given_up`: why the file was left to the system.
+    `waiting`: None: nobody looks at the clock."""
 
     path: str
     asked: int
@@ -39,13 +55,14 @@ class Detected:
     wasted: int
     late: int
     given_up: int
+    waiting: Waiting | None
 
 
 @dataclass(frozen=True, slots=True)
 class Advised:
     """What was done for one file by its rule. `asked`, `released`: bytes. `reads`: those that came to another block; `hits`: whose blocks had been asked for before;
-    `late`: which came before the system was asked. `unused`: blocks that were given up before anything read them. `given_up`: why the file was left to the
-    system."""
+    `late`: which came before the system was asked. `unread`: bytes that were asked for and that nothing has read. `given_up`: why the file was left to the
+    system. `waiting`: None: nobody looks at the clock."""
 
     path: str
     asked: int
@@ -53,8 +70,9 @@ class Advised:
     reads: int
     hits: int
     late: int
-    unused: int
+    unread: int
     given_up: int
+    waiting: Waiting | None
 
 
 # `GivenUp` in src/prefetch/plan.hpp.
@@ -71,11 +89,19 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  ".join([*(f"{row[i]:>{width}}" for i, width in enumerate(widths)), row[-1]]) for row in rows]
 
 
-_HEAD = ("reads", "in memory", "waited", "for s", "observed s", "saved s", "left the plan", "MB asked for", "unread", "file")  # fmt: skip
+_READS = ("reads", "in memory", "waited", "for s")
+_HEAD = (*_READS, "observed s", "saved s", "left the plan", "MB asked for", "unread", "file")  # fmt: skip
+
+
+def _reads(waiting: Waiting | None) -> tuple[str, ...]:
+    if waiting is None:
+        return ("-",) * len(_READS)
+    in_memory = max(0, waiting.reads - waiting.waited)
+    return (str(waiting.reads), str(in_memory), str(waiting.waited), f"{waiting.seconds:.3f}")
 
 
 def _waiting(file: Done, timed: bool) -> tuple[str, ...]:
-    now = (str(max(0, file.reads - file.waited)), str(file.waited), f"{file.seconds:.3f}") if timed else ("-",) * 3
+    now = _reads(Waiting(file.reads, file.waited, file.seconds) if timed else None)[1:]
     observed = "-" if file.observed is None else f"{file.observed:.3f}"
     saved = "-" if file.observed is None or not timed else f"{file.observed - file.seconds:.3f}"
     return (*now, observed, saved)
@@ -147,7 +173,9 @@ def lines_of_devices(
 def lines_of_detection(files: Iterable[Detected], live: bool = False) -> Iterator[str]:
     """A line for each file in whose reads there was a pattern, or that was in memory. `live`: with what is ahead of the program now."""
     ahead_of_it = ("ahead",) if live else ()
-    rows: list[tuple[str, ...]] = [("MB asked for", *ahead_of_it, "used", "wasted", "late", "file, without a plan")]
+    rows: list[tuple[str, ...]] = [
+        (*_READS, "MB asked for", *ahead_of_it, "used", "wasted", "late", "file, without a plan")
+    ]
     others = 0
     for file in files:
         if file.asked == file.late == file.given_up == 0:
@@ -155,7 +183,7 @@ def lines_of_detection(files: Iterable[Detected], live: bool = False) -> Iterato
             continue
         ahead = (file.ahead,) if live else ()
         bytes_of = [f"{count / 1e6:.1f}" for count in (file.asked, *ahead, file.used, file.wasted)]
-        rows.append((*bytes_of, str(file.late), file.path + WHY.get(file.given_up, "")))
+        rows.append((*_reads(file.waiting), *bytes_of, str(file.late), file.path + WHY.get(file.given_up, "")))
     if len(rows) > 1:
         yield from table(rows)
     else:
@@ -167,12 +195,12 @@ def lines_of_detection(files: Iterable[Detected], live: bool = False) -> Iterato
 def lines_of_advice(files: Iterable[Advised]) -> Iterator[str]:
     """A line for each file that a rule is about."""
     rows: list[tuple[str, ...]] = [
-        ("MB asked for", "MB released", "blocks read", "in time", "late", "blocks unused", "file, by a rule")
+        (*_READS, "MB asked for", "released", "unread", "blocks read", "in time", "late", "file, by a rule")
     ]
     for file in files:
-        numbers = (file.reads, file.hits, file.late, file.unused)
-        bytes_of = (f"{file.asked / 1e6:.1f}", f"{file.released / 1e6:.1f}")
-        rows.append((*bytes_of, *map(str, numbers), file.path + WHY.get(file.given_up, "")))
+        numbers = map(str, (file.reads, file.hits, file.late))
+        bytes_of = (f"{count / 1e6:.1f}" for count in (file.asked, file.released, file.unread))
+        rows.append((*_reads(file.waiting), *bytes_of, *numbers, file.path + WHY.get(file.given_up, "")))
     if len(rows) > 1:
         yield from table(rows)
     else:

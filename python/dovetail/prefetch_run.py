@@ -69,9 +69,15 @@ class _Run:
         self.rules: int | None = None
         self.detection: int | None = None
         self.known: list[str] = []
+        self.reported: set[int] = set()  # devices of which the report says what they served
         self.beside: list[contextlib.AbstractContextManager[None]] = []
         self.lines: list[Callable[[], Iterator[str]]] = []
         self.narrow: list[Callable[[int], None]] = []
+
+    @property
+    def timed(self) -> bool:
+        """Whether programs note how long their reads take. The kernel's events do not show waits."""
+        return self.has_report and not self.ways.system
 
     @property
     def is_followed(self) -> bool:
@@ -116,17 +122,17 @@ class _Run:
     def _report_plan(self, observed: Plan, plan: replay.Compact, memory: int) -> None:
         from . import device_requests, plan_report
 
-        timed = not self.ways.system
         served = device_requests.so_far()
-        self.lines.append(lambda: plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems, timed))
+        self.lines.append(lambda: plan_report.lines(plan.done(memory), plan.in_sequence, plan.problems, self.timed))
         self.lines.append(lambda: plan_report.lines_of_devices(observed.devices, plan.devices, served))
+        self.reported = {number for number, _ in plan.devices}
 
     def by_rules(self, path: str | Path) -> None:
         """Raises _Refused."""
         from . import advice_configuration, advice_memory
 
         try:
-            content, size = advice_memory.content(advice_configuration.read(path))
+            content, size = advice_memory.content(advice_configuration.read(path), self.timed)
         except advice_configuration.ConfigurationError as error:
             raise _Refused(str(error)) from error
         self._follow_rules(*self.stack.enter_context(preload.shared_memory("dovetail-advice", content, size)), size)
@@ -140,21 +146,27 @@ class _Run:
             print(f"dovetail run: the program runs without advice: {error}", file=sys.stderr)
             return
         advisor.watch(connection, memory)
+        if self.timed:
+            from . import advice_memory
+
+            advice_memory.time_reads(memory)
         self._follow_rules(memory, f"/proc/{os.getpid()}/fd/{memory}", size)
 
     def _follow_rules(self, memory: int, path: str, size: int) -> None:
         self.rules = memory
         self.memories["DOVETAIL_PREFETCH_ADVICE"] = path
         self.lines.append(lambda: _of_rules(memory, size))
+        self._report_devices(lambda: _devices_of_rules(memory, size))
 
     def by_detection(self) -> None:
         from . import detect
 
-        content = detect.content(self.window)
+        content = detect.content(self.window, self.timed)
         memory, path = self.stack.enter_context(preload.shared_memory("dovetail-detection", content, detect.SIZE))
         self.detection = memory
         self.memories["DOVETAIL_PREFETCH_DETECTION"] = path
         self.lines.append(lambda: _of_detection(memory))
+        self._report_devices(lambda: detect.devices(memory))
         self.narrow.append(lambda now: detect.narrow(memory, now))
         if not self.ways.system:  # which does not tell what is opened
             began = time.monotonic()
@@ -165,6 +177,23 @@ class _Run:
                 return series_ahead.SeriesAhead(memory, detect.OPENS_AT, window, began)
 
             self._later(series)
+
+    def _report_devices(self, numbers: Callable[[], set[int]]) -> None:
+        """What devices serve from now on, of those whose numbers are told at the end."""
+        if not self.has_report:
+            return
+        from . import device_requests
+
+        served = device_requests.so_far()
+
+        def lines() -> Iterator[str]:
+            from . import plan_report
+
+            new = numbers() - self.reported
+            self.reported |= new
+            yield from plan_report.lines_of_devices({}, [(number, number) for number in sorted(new)], served)
+
+        self.lines.append(lines)
 
     def _later(self, make: Callable[[int], series_ahead.SeriesAhead | mapped_ahead.MappedAhead]) -> None:
         later = _Later(make, self.window)
@@ -304,6 +333,12 @@ def _of_rules(memory: int, size: int) -> Iterator[str]:
     from . import advice_memory, plan_report
 
     yield from plan_report.lines_of_advice(advice_memory.advised(memory, size))
+
+
+def _devices_of_rules(memory: int, size: int) -> set[int]:
+    from . import advice_memory
+
+    return advice_memory.devices(memory, size)
 
 
 def _of_detection(memory: int) -> Iterator[str]:

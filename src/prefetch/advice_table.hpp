@@ -74,6 +74,8 @@ class AdviceTable {
   /// Of a number below `files()`.
   AdvisedFile& file(std::uint32_t number) const noexcept { return table_[number]; }
 
+  /// Whether the report of a program that starts now wants to know how long reads take.
+  bool timed() const noexcept { return header_ != nullptr && header_->timed.load(std::memory_order_relaxed) != 0; }
   /// Whether an advisor outside of the program gives the advice.
   bool is_served() const noexcept { return header_->served.load(std::memory_order_relaxed) != 0; }
   /// Tells that advisor that a file has work. `wake(word)`: has the system wake the thread that waits for a change of the word.
@@ -105,7 +107,7 @@ class AdviceTable {
     std::uint64_t rules;
     std::uint64_t regions;
     std::uint64_t text;  // bytes
-    std::uint64_t unused;
+    std::atomic<std::uint64_t> timed;
     std::atomic<std::uint32_t> served;
     std::atomic<std::uint32_t> waits;  // the advisor sleeps, or is about to
     std::atomic<std::uint32_t> told;   // how often there was something to do

@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace dovetail::prefetching {
+namespace {
+
+// Of a block, those that are part of the file's part.
+std::uint64_t bytes_of(std::uint64_t block, Range part, const BlockCache::Sizes& sizes) noexcept {
+  const std::uint64_t begin = std::max(block * sizes.block_bytes, part.offset);
+  const std::uint64_t end = std::min((block + 1) * sizes.block_bytes, part.end);
+  return end - std::min(begin, end);
+}
+
+}  // namespace
 
 void BlockCache::note(Range read, std::uint64_t reader, Range part, const Sizes& sizes) noexcept {
   read = {std::max(read.offset, part.offset), std::min(read.end, part.end)};
@@ -34,8 +44,9 @@ void BlockCache::note_held(Range read, std::uint64_t reader, Range part, const S
     }
     block->holders |= bit;
     block->touched = turn_;
-    if (number <= last) {
-      block->key.fetch_or(flag_read, std::memory_order_relaxed);
+    if (number <= last && (block->key.fetch_or(flag_read, std::memory_order_relaxed) & flag_read) == 0 &&
+        sizes.ahead_blocks != 0) {
+      counts_.unread.fetch_sub(bytes_of(number, part, sizes), std::memory_order_relaxed);
     }
   }
   if (pending.end != 0) {
@@ -63,6 +74,7 @@ BlockCache::Block* BlockCache::add(std::uint64_t number, Range part, const Sizes
       wanted_.push(pending);
     }
     pending = {pending.end != 0 && follows ? pending.offset : range.offset, range.end};
+    counts_.unread.fetch_add(bytes_of(number, part, sizes), std::memory_order_relaxed);
     asked_as = wanted_.next();
   }
   Block& block = room(bytes);
@@ -159,9 +171,6 @@ void BlockCache::let_go(Block& block, std::uint32_t bit, std::uint64_t block_byt
 void BlockCache::drop(Block& block, std::uint64_t block_bytes) noexcept {
   const std::uint64_t number = block.number();
   const std::uint64_t key = block.key.exchange(0, std::memory_order_relaxed);
-  if ((key & flag_read) == 0) {
-    counts_.unused.fetch_add(1, std::memory_order_relaxed);
-  }
   if ((key & (flag_brought | flag_partial)) == flag_brought) {
     // What finds no room stays until the system needs the memory.
     released_.push({number * block_bytes, (number + 1) * block_bytes});

@@ -27,11 +27,11 @@ class BlockCache {
     std::atomic<std::uint64_t> hits;      // all their blocks had been asked for
     std::atomic<std::uint64_t> late;      // the same, but the asking still waited for its turn
     std::atomic<std::uint64_t> released;  // bytes
-    std::atomic<std::uint64_t> unused;    // blocks that went before they were read
+    std::atomic<std::uint64_t> unread;    // bytes that were asked for and that nothing has read
   };
   static constexpr std::uint32_t most_of_a_reader = 128;
   static constexpr std::uint32_t most_readers = 32;
-  static constexpr std::uint32_t most_blocks = 232;
+  static constexpr std::uint32_t most_blocks = 231;
 
   /// A read of a part of the file that lies within `part`; blocks are asked for up to the end of `part`. `reader`: any number that tells
   /// readers apart. Any thread and any signal handler may call it; one that comes while another is in it changes nothing.

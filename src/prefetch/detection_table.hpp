@@ -41,6 +41,8 @@ class DetectionTable {
   /// Of a number below `files()`.
   DetectedFile& file(std::uint32_t number) const noexcept { return table_[number]; }
 
+  /// Whether the report wants to know how long reads take.
+  bool timed() const noexcept { return header_ != nullptr && header_->timed != 0; }
   /// What programs have opened. Of a table that is not empty.
   OpenLog& opens() const noexcept { return *opens_; }
 
@@ -55,7 +57,7 @@ class DetectionTable {
     std::uint64_t bytes;
     std::uint64_t files;
     std::atomic<std::uint64_t> window;  // `dovetail` changes it while memory is short
-    std::uint64_t reserved;
+    std::uint64_t timed;
     std::atomic<std::uint64_t> outstanding;  // of all files, in bytes
     std::atomic<std::uint64_t> turns;
     std::atomic<std::uint64_t> released;  // the turn in which what was old was last looked for

@@ -27,11 +27,12 @@ struct FileEntry {
   std::uint32_t piece;                  // of its device, as in `DeviceList`: see `piece_bytes`
   std::uint32_t gap;
   char name[longest_name];  // for the report, and for `dovetail prefetch status`
+  ReadCounts counts;        // only in a table whose reads are timed
 
   /// Others can write into the memory: a sensible piece in any case.
   std::uint32_t piece_bytes() const noexcept { return std::clamp<std::uint32_t>(piece, 64U << 10, 64U << 20); }
 };
-static_assert(sizeof(FileEntry) == 240 && offsetof(FileEntry, name) == 56);
+static_assert(sizeof(FileEntry) == 264 && offsetof(FileEntry, name) == 56);
 
 enum class Found { none, made, known, changed };
 

@@ -182,11 +182,7 @@ void count_read(const FilePlan& plan, std::uint64_t bytes, std::uint64_t nanosec
   if (is_over(plan) || plan.progress->asked_before.load(std::memory_order_relaxed) != 0 || perhaps_begins_again(plan)) {
     return;
   }
-  plan.progress->reads.fetch_add(1, std::memory_order_relaxed);
-  if (const std::uint64_t waited = waited_in(bytes, nanoseconds); waited != 0) {
-    plan.progress->waited.fetch_add(1, std::memory_order_relaxed);
-    plan.progress->nanoseconds.fetch_add(waited, std::memory_order_relaxed);
-  }
+  plan.progress->counts.count(bytes, nanoseconds);
 }
 
 bool is_over(const FilePlan& plan) noexcept {

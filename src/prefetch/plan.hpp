@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "prefetch/waiting.hpp"
+
 namespace dovetail::prefetching {
 
 /// A run of pages that the program needs. Those of one file never overlap.
@@ -27,11 +29,9 @@ struct Progress {
   std::atomic<std::int32_t> strayed;    // reads that the plan did not foretell, less those that it did
   std::atomic<std::uint32_t> given_up;  // a `GivenUp`
   // For the report at the end.
-  std::atomic<std::uint64_t> asked;        // bytes that the system was asked to read
-  std::atomic<std::uint64_t> unforeseen;   // reads that the plan did not foretell
-  std::atomic<std::uint64_t> reads;        // this and what follows: only of a plan whose reads are timed
-  std::atomic<std::uint64_t> waited;       // reads that took longer than from memory
-  std::atomic<std::uint64_t> nanoseconds;  // that these took
+  std::atomic<std::uint64_t> asked;       // bytes that the system was asked to read
+  std::atomic<std::uint64_t> unforeseen;  // reads that the plan did not foretell
+  ReadCounts counts;                      // only of a plan whose reads are timed
   // Of `asked`, what was asked for before the program began the plan again, and at least 1 then. 0: it is in its first pass.
   std::atomic<std::uint64_t> asked_before;
 };

@@ -245,7 +245,11 @@ class Detection(Case):
         report = self.folder / "report.txt"
         self.run_way("waits", report=report)
         (line,) = [line for line in report.read_text().splitlines() if str(self.path) in line]
-        asked, used, wasted, late, path = line.split()
+        reads, in_memory, waited, seconds, asked, used, wasted, late, path = line.split()
+        self.assertGreater(int(reads), 0)
+        self.assertEqual(int(in_memory) + int(waited), int(reads))
+        self.assertGreaterEqual(float(seconds) + 0.0005, 1e-4 * int(waited), "each took longer than that")
+        self.assertRegex(report.read_text(), r"(?m)^device \d+:\d+ served \d+ reads, ")
         self.assertEqual(path, str(self.path))
         self.assertGreater(float(asked), 0.0)
         self.assertGreater(float(used), 0.2)

@@ -116,6 +116,7 @@ class Status(Case):
                 self.assertEqual(file["given_up"], 0)
                 file = self.file_of(self.run_of(process), "detected")
             self.assertGreater(file["ahead"] + file["used"] + file["wasted"], 0)
+            self.assertIsNone(file["waiting"], "without a report nobody looks at the clock")
 
     def test_rules(self):
         self.forget(self.path)
@@ -124,6 +125,10 @@ class Status(Case):
         with self.running("--configuration", rules) as process:
             file = self.file_of(self.run_of(process), "rules")
             self.assertGreater(file["reads"], 0, file)
+        with self.running("--configuration", rules, "--report", self.folder / "report.txt") as process:
+            waiting = self.file_of(self.run_of(process), "rules")["waiting"]
+            self.assertEqual(waiting["reads"], 16)
+            self.assertEqual(waiting["waited"] > 0, waiting["seconds"] > 0)
 
     def test_by_the_events_of_the_kernel(self):
         if why := unavailable():

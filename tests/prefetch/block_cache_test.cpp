@@ -91,7 +91,25 @@ TEST_F(BlockCacheTest, BackwardStepsFindTheirBlocks) {
   }
   EXPECT_EQ(cache_->counts().reads, 40U);
   asked();
-  EXPECT_EQ(cache_->counts().unused, 0U);
+  EXPECT_EQ(cache_->counts().unread, 3 * block) << "those before it";
+}
+
+TEST_F(BlockCacheTest, WhatWasAskedForAndNothingHasReadIsCountedAlsoWhenItIsGone) {
+  sizes_.file_bytes = 1000 * block - 100;
+  part_ = {0, sizes_.file_bytes};
+  read(10 * block, 10);
+  EXPECT_EQ(cache_->counts().unread, 3 * block);
+  read(11 * block, 10);
+  read(11 * block + 10, 10, 2);
+  EXPECT_EQ(cache_->counts().unread, 3 * block);
+  read(999 * block, 10);
+  EXPECT_EQ(cache_->counts().unread, 3 * block) << "the last one was read at once";
+  read(998 * block, 10);
+  for (std::uint64_t number = 100; number < 120; ++number) {
+    read(number * block, 10);
+    asked();
+  }
+  EXPECT_EQ(cache_->counts().unread, 6 * block) << "three of the first and three of the last place";
 }
 
 TEST_F(BlockCacheTest, WhatOthersHadBroughtInIsNotReleased) {

@@ -28,12 +28,12 @@ TEST(Follower, CountsTheReadsThatTookLongerThanFromMemory) {
   PlanMemory memory;
   const FilePlan plan = memory.file(strides(1, run_bytes)).only();
   count_read(plan, 1000, 101'000);  // a system call, and a nanosecond for each byte
-  EXPECT_EQ(plan.progress->waited.load(), 0U);
+  EXPECT_EQ(plan.progress->counts.waited.load(), 0U);
   count_read(plan, 1000, 101'001);
   count_read(plan, 0, 200'000);
-  EXPECT_EQ(plan.progress->reads.load(), 3U);
-  EXPECT_EQ(plan.progress->waited.load(), 2U);
-  EXPECT_EQ(plan.progress->nanoseconds.load(), 301'001U);
+  EXPECT_EQ(plan.progress->counts.reads.load(), 3U);
+  EXPECT_EQ(plan.progress->counts.waited.load(), 2U);
+  EXPECT_EQ(plan.progress->counts.nanoseconds.load(), 301'001U);
 }
 
 // What others have written into the shared memory meanwhile.
@@ -188,7 +188,7 @@ TEST(Follower, CountsTheFirstPassAlone) {
       count_read(plan, run_bytes, 1'000'000);
       follow(plan, i * run_bytes, run_bytes);
     }
-    EXPECT_EQ(plan.progress->reads.load(), 100U);
+    EXPECT_EQ(plan.progress->counts.reads.load(), 100U);
   }
 }
 
