@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "helper.hpp"
 #include "libc.hpp"
 #include "system.hpp"
@@ -35,6 +36,11 @@ std::uint64_t this_reader(int number) noexcept {
   return static_cast<std::uint64_t>(getpid()) << 32 | static_cast<std::uint32_t>(number);
 }
 
+std::uint32_t this_second() noexcept {
+  constexpr std::uint64_t of_a_second = 1'000'000'000;
+  return static_cast<std::uint32_t>(base::coarse_nanoseconds() / of_a_second);
+}
+
 }  // namespace
 
 constinit Guide guide;
@@ -59,8 +65,7 @@ bool Guide::start(std::byte* memory, std::uint64_t bytes) noexcept {
 }
 
 std::uint32_t Guide::begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept {
-  // One request brings in all of it.
-  if (identity.size <= AdviceTable::smallest_file) {
+  if (!wants(identity)) {
     return Descriptor::ignored;
   }
   char path[longest_path];
@@ -120,7 +125,7 @@ void Guide::note(int number, Descriptor& descriptor, std::uint64_t offset, std::
     return;
   }
   const std::uint32_t rule = guidance.rule.load(std::memory_order_relaxed);
-  const AdviceTable::Noted noted = table_.note(rule, file, offset, bytes, this_reader(number));
+  const AdviceTable::Noted noted = table_.note(rule, file, offset, bytes, this_reader(number), this_second());
   set_advice(number, guidance, of_descriptor(noted.kind));
   // Of two threads that share the descriptor, none leaves bounds that only together are wrong.
   guidance.to.store(0, std::memory_order_relaxed);

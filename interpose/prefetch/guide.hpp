@@ -14,6 +14,8 @@ class Guide {
   bool start(std::byte* memory, std::uint64_t bytes) noexcept;
   bool on() const noexcept { return table_.files() != 0; }
   bool timed() const noexcept { return timed_; }
+  /// Whether a rule may be about this file. One request brings in all of a small one.
+  bool wants(const FileIdentity& identity) const noexcept { return on() && identity.size > AdviceTable::smallest_file; }
   /// The first look at a descriptor. Returns its state.
   std::uint32_t begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept;
   /// The program has read there. `took`: nanoseconds; 0: nobody wants to know.

@@ -35,12 +35,12 @@ MOST_BYTES = 1 << 20
 _BLOCK_BYTES = 4 << 20
 _CACHE_BLOCKS = 8
 _AHEAD_BLOCKS = 4
-# Each rule has at most 11 keys and each region 3 values, beside paths and programs: what is longer is refused before it is looked at closely.
+# Each rule has at most 12 keys and each region 3 values, beside paths and programs: what is longer is refused before it is looked at closely.
 _MOST_VALUES = 32_768
 _DEEPEST = 32
 _MOST_ERRORS = 1000
 _LONGEST_NUMBER = 40  # digits; the schema refuses these anyway
-_RULE = struct.Struct("<IIIIIIIIQ")
+_RULE = struct.Struct("<IIIIIIIIQQI12x")
 _REGION = struct.Struct("<QQQ")
 
 
@@ -80,9 +80,10 @@ class Region(Record):
 
 class Rule(Record):
     """What holds for the files whose path matches `pattern`, in programs whose name matches `process`; in any, if that is empty. The patterns are in
-    the encoding of the file system. `regions` do not overlap, and are sorted by offset."""
+    the encoding of the file system. `regions` do not overlap, and are sorted by offset. `memory`: bytes that the blocks of all files may have that are read by a rule with the
+    same `shared`, which is the number of one of them; 0: any number."""
 
-    __slots__ = ("ahead_blocks", "block_bytes", "cache_blocks", "pattern", "process", "regions")
+    __slots__ = ("ahead_blocks", "block_bytes", "cache_blocks", "memory", "pattern", "process", "regions", "shared")
 
     def __init__(
         self,
@@ -92,6 +93,8 @@ class Rule(Record):
         cache_blocks: int,
         ahead_blocks: int,
         regions: tuple[Region, ...],
+        memory: int = 0,
+        shared: int = 0,
     ) -> None:
         self.pattern = pattern
         self.process = process
@@ -99,10 +102,12 @@ class Rule(Record):
         self.cache_blocks = cache_blocks
         self.ahead_blocks = ahead_blocks
         self.regions = regions
+        self.memory = memory
+        self.shared = shared
 
 
 class Packed:
-    """The rules as `src/prefetch` has them, little endian. `rules`: 40 bytes each, `regions`: 24 bytes each, `text`: the bytes of all patterns."""
+    """The rules as `src/prefetch` has them, little endian. `rules`: 64 bytes each, `regions`: 24 bytes each, `text`: the bytes of all patterns."""
 
     __slots__ = ("regions", "rules", "text")
 
@@ -133,7 +138,7 @@ def packed(rules: list[Rule]) -> Packed:
         heads.append(
             _RULE.pack(
                 pattern_at, len(rule.pattern), process_at, len(rule.process), first, len(rule.regions),
-                rule.cache_blocks, rule.ahead_blocks, rule.block_bytes,
+                rule.cache_blocks, rule.ahead_blocks, rule.block_bytes, rule.memory, rule.shared,
             )
         )  # fmt: skip
     return Packed(b"".join(heads), b"".join(regions), bytes(text))
@@ -305,7 +310,9 @@ def _rules(document: Any) -> list[Rule]:
             patterns = [_compiled(of_path, at, path) for at, path in paths]
             names = [_compiled(path_pattern.of_program, at, program) for at, program in programs]
             sizes = _sizes(written, place)
-            rules += [Rule(pattern, process, *sizes, own) for pattern in patterns for process in names]
+            memory = _memory(written, sizes[0], place)
+            shared = len(rules) if memory else 0
+            rules += [Rule(pattern, process, *sizes, own, memory, shared) for pattern in patterns for process in names]
     return rules
 
 
@@ -326,6 +333,15 @@ def _sizes(written: dict[str, Any], place: Place) -> tuple[int, int, int]:
         given = "" if "CacheSize" in written else ", since none is given"
         raise Problem((*place, "ReadAheadSize"), f"{ahead} is more than CacheSize, which is {cache}{given}")
     return block, cache, ahead
+
+
+def _memory(written: dict[str, Any], block: int, place: Place) -> int:
+    memory = int(written.get("MemorySize", 0))
+    if memory != 0 and memory < block:
+        raise Problem(
+            (*place, "MemorySize"), f"{memory} is less than BlockSize, which is {block}: no block has room in it"
+        )
+    return memory
 
 
 def _regions(written: dict[str, Any], place: Place) -> tuple[Region, ...]:

@@ -19,9 +19,10 @@ _MAGIC = 0x3130454349564441
 # In front of the devices: numbers of bytes, files, rules, regions and bytes of text; then what programs and the advisor tell each other.
 _HEADER = struct.Struct("<7Q16x128x")
 _TIMED_AT = 48
+_WINDOW_AT = 2256
 _SERVED = 56
-# Two numbers of the table; how many reads, hits and late reads were counted, how many bytes were released, how many were asked for and not read.
-_ADVISED = struct.Struct("<16x5Q")
+# Three numbers of the table; how many reads, hits and late reads were counted, how many bytes were released, how many were asked for and not read.
+_ADVISED = struct.Struct("<24x5Q")
 
 
 def content(rules: list[Rule], timed: bool = False) -> tuple[bytes, int]:
@@ -61,6 +62,11 @@ def _first(size: int) -> int:
 def time_reads(memory: int) -> None:
     """Programs that start from now on note how long their reads take."""
     os.pwrite(memory, struct.pack("<Q", 1), _TIMED_AT)
+
+
+def limit(memory: int, bytes: int) -> None:
+    """From now on, the blocks of all files that are read at the time have so many bytes at most."""
+    os.pwrite(memory, struct.pack("<Q", max(1, bytes)), _WINDOW_AT)
 
 
 def leave(memory: int) -> None:

@@ -135,7 +135,11 @@ class _Run:
             content, size = advice_memory.content(advice_configuration.read(path), self.timed)
         except advice_configuration.ConfigurationError as error:
             raise _Refused(str(error)) from error
-        self._follow_rules(*self.stack.enter_context(preload.shared_memory("dovetail-advice", content, size)), size)
+        memory, way = self.stack.enter_context(preload.shared_memory("dovetail-advice", content, size))
+        advice_memory.limit(memory, read_ahead_limits.memory_of_rules())
+        limits = [lambda now: advice_memory.limit(memory, now)]
+        self.beside.append(memory_watch.watched(read_ahead_limits.memory_of_rules, limits))
+        self._follow_rules(memory, way, size)
 
     def by_the_advisor(self) -> None:
         from . import advisor

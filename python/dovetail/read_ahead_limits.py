@@ -67,6 +67,11 @@ def device_of(number: int, measured: PlannedDevice | None = None) -> Device:
     return Device(min(piece, 1 << 30), of_a_request if gap is None else min(gap, 1 << 30), read_ahead, of_a_request)
 
 
+def memory_of_rules() -> int:
+    """Bytes that what is read ahead by rules may have at most, of all files together."""
+    return free_memory() // 4
+
+
 def window() -> int:
     """Bytes that are read ahead of the program at most, of all files together. Raises BadSetting."""
     wanted = _setting("DOVETAIL_PREFETCH_WINDOW_MB", 1 << 20)

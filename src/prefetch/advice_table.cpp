@@ -32,9 +32,9 @@ AdviceTable AdviceTable::in(std::byte* memory, std::uint64_t bytes) noexcept {
   if (first_file + files * sizeof(AdvisedFile) != bytes) {
     return table;
   }
-  const std::byte* at = memory + sizeof(Header);
+  std::byte* at = memory + sizeof(Header);
   table.header_ = header;
-  table.rules_ = reinterpret_cast<const Rule*>(at);
+  table.rules_ = reinterpret_cast<Rule*>(at);
   table.regions_ = reinterpret_cast<const Region*>(at + rules * sizeof(Rule));
   table.text_ = reinterpret_cast<const char*>(at + rules * sizeof(Rule) + regions * sizeof(Region));
   table.table_ = reinterpret_cast<AdvisedFile*>(memory + first_file);
@@ -90,8 +90,40 @@ BlockCache::Sizes AdviceTable::sizes(std::uint32_t rule, std::uint64_t file_byte
   return {block_bytes, file_bytes, found.cache_blocks, found.ahead_blocks};
 }
 
+std::uint32_t FilesBeingRead::count(std::uint32_t second, bool is_new) noexcept {
+  constexpr std::uint32_t most = 0xffff;
+  std::uint64_t known = counted_.load(std::memory_order_relaxed);
+  for (;;) {
+    const auto of = static_cast<std::uint32_t>(known >> 32);
+    std::uint32_t now = known >> 16 & most;
+    std::uint32_t before = known & most;
+    if (of != second) {
+      before = of + 1 == second ? now : 0;
+      now = 0;
+    }
+    now = std::min(now + (is_new ? 1U : 0U), most);
+    const std::uint64_t next = std::uint64_t{second} << 32 | std::uint64_t{now} << 16 | before;
+    if (next == known || counted_.compare_exchange_weak(known, next, std::memory_order_relaxed)) {
+      return std::max({now, before, 1U});
+    }
+  }
+}
+
+std::uint64_t AdviceTable::share_of(std::uint32_t rule, AdvisedFile& file, std::uint32_t second) const noexcept {
+  const Rule& own = rules_[rule];
+  const std::uint64_t of_rule = own.memory_bytes;
+  const std::uint64_t of_all = header_->window.load(std::memory_order_relaxed);
+  if (of_rule == 0 && of_all == 0) {
+    return far_end;
+  }
+  const bool is_new = file.counted_in.exchange(second, std::memory_order_relaxed) != second;
+  const std::uint32_t like_it = rules_[std::min(own.shared, all_rules_ - 1)].being_read.count(second, is_new);
+  const std::uint32_t all = header_->being_read.count(second, is_new);
+  return std::min(of_rule == 0 ? far_end : of_rule / like_it, of_all == 0 ? far_end : of_all / all);
+}
+
 AdviceTable::Noted AdviceTable::note(std::uint32_t rule, AdvisedFile& file, std::uint64_t offset, std::uint64_t bytes,
-                                     std::uint64_t reader) const noexcept {
+                                     std::uint64_t reader, std::uint32_t second) const noexcept {
   const AdvisedPart part = this->part(rule, offset);
   const std::uint64_t size = file.size.load(std::memory_order_relaxed);
   BlockCache::Sizes sizes = this->sizes(rule, size);
@@ -101,6 +133,12 @@ AdviceTable::Noted AdviceTable::note(std::uint32_t rule, AdvisedFile& file, std:
   } else if (part.kind != AdviceKind::will_need || sizes.ahead_blocks == 0 || size <= file.piece) {
     return {part.kind, part.range, 0};
   }
+  const std::uint64_t share = share_of(rule, file, second) / sizes.block_bytes;
+  if (share == 0 && part.kind == AdviceKind::will_need) {
+    return {part.kind, {}, 0};  // the next read looks again
+  }
+  sizes.file_blocks = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, BlockCache::most_blocks));
+  sizes.cache_blocks = std::min(sizes.cache_blocks, sizes.file_blocks);
   const std::uint64_t end = std::min({offset + bytes, part.range.end, size});
   file.blocks.note({offset, end}, reader, {part.range.offset, std::min(part.range.end, size)}, sizes);
   const std::uint64_t last = (std::max(end, offset + 1) - 1) / sizes.block_bytes;

@@ -31,8 +31,10 @@ struct Holder {
 /// One file under one rule. `python/dovetail/advice_memory.py` reads what is in front of the cache, and its counts.
 struct alignas(4096) AdvisedFile : FileEntry {
   std::uint32_t rule;
-  std::atomic<std::uint32_t> looked;  // not 0: it was asked whether all of the file is cached
-  std::atomic<std::uint64_t> holder;  // a `Holder`: the one that has looked last, or has told the advisor
+  std::atomic<std::uint32_t> looked;      // not 0: it was asked whether all of the file is cached
+  std::atomic<std::uint64_t> holder;      // a `Holder`: the one that has looked last, or has told the advisor
+  std::atomic<std::uint32_t> counted_in;  // the second in which it was counted among the files that are read
+  std::uint32_t reserved;
   BlockCache blocks;
 
   Holder held_by() const noexcept {
@@ -41,6 +43,16 @@ struct alignas(4096) AdvisedFile : FileEntry {
   }
 };
 static_assert(sizeof(AdvisedFile) == 8192);
+
+/// How many files programs read at the time, in memory that they share: nothing has to be taken back by a program that is killed. All bytes zero is none.
+class FilesBeingRead {
+ public:
+  /// In this second a file is read. `is_new`: for the first time. @returns how many are, of those of this second and of the one before the greater number; at least 1.
+  std::uint32_t count(std::uint32_t second, bool is_new) noexcept;
+
+ private:
+  std::atomic<std::uint64_t> counted_;  // the second, and in 16 bits each the files of it and of the one before
+};
 
 class AdviceTable {
  public:
@@ -68,9 +80,11 @@ class AdviceTable {
     Range inside;               // what this reader reads in there next means nothing new
     std::uint64_t block_bytes;  // 0: the part is not read by blocks, so that there is no advice for any
   };
-  /// Notes a read of a file under its rule. `reader`, and the threads that may call it: as in `BlockCache::note`. `bytes` is not 0.
-  Noted note(std::uint32_t rule, AdvisedFile& file, std::uint64_t offset, std::uint64_t bytes,
-             std::uint64_t reader) const noexcept;
+  /// Notes a read of a file under its rule, in this second of any one clock. `reader`, and the threads that may call it: as in `BlockCache::note`. `bytes` is not 0.
+  Noted note(std::uint32_t rule, AdvisedFile& file, std::uint64_t offset, std::uint64_t bytes, std::uint64_t reader,
+             std::uint32_t second) const noexcept;
+  /// From now on, the blocks of all files have so many bytes at most, of those that are read at the time. 0: any number.
+  void limit(std::uint64_t bytes) noexcept { header_->window.store(bytes, std::memory_order_relaxed); }
   /// Of a number below `files()`.
   AdvisedFile& file(std::uint32_t number) const noexcept { return table_[number]; }
 
@@ -114,8 +128,10 @@ class AdviceTable {
     std::uint32_t reserved;
     std::array<std::atomic<std::uint64_t>, most_files / 64> has_work;
     DeviceList devices;
+    std::atomic<std::uint64_t> window;  // bytes of all blocks that are kept at most; 0: any number
+    FilesBeingRead being_read;
   };
-  static_assert(sizeof(Header) == 4096 && offsetof(Header, devices) == 200);
+  static_assert(sizeof(Header) == 4096 && offsetof(Header, devices) == 200 && offsetof(Header, window) == 2256);
   struct Rule {  // python/dovetail/advice_configuration.py
     std::uint32_t pattern;
     std::uint32_t pattern_bytes;
@@ -126,18 +142,24 @@ class AdviceTable {
     std::uint32_t cache_blocks;
     std::uint32_t ahead_blocks;
     std::uint64_t block_bytes;
+    std::uint64_t memory_bytes;  // of all files of rules with the same `shared`; 0: any number
+    std::uint32_t shared;        // the number of the rule that counts the files of all of them
+    std::uint32_t reserved;
+    FilesBeingRead being_read;
   };
   struct Region {  // those of a rule in the order of the file; they do not overlap
     std::uint64_t offset;
     std::uint64_t end;
     std::uint64_t kind;
   };
-  static_assert(sizeof(Rule) == 40 && sizeof(Region) == 24);
+  static_assert(sizeof(Rule) == 64 && sizeof(Region) == 24);
 
+  /// What the file may have of what the rule, and all of them, may keep. Counts it among those that are read.
+  std::uint64_t share_of(std::uint32_t rule, AdvisedFile& file, std::uint32_t second) const noexcept;
   std::string_view text(std::uint32_t from, std::uint32_t bytes) const noexcept;
 
   Header* header_ = nullptr;
-  const Rule* rules_ = nullptr;
+  Rule* rules_ = nullptr;
   const Region* regions_ = nullptr;
   const char* text_ = nullptr;
   AdvisedFile* table_ = nullptr;

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <string>
 
+#include "base/available_memory.hpp"
 #include "base/clock.hpp"
 #include "prefetch/block_advice.hpp"
 
@@ -69,7 +70,10 @@ Advisor::~Advisor() {
   }
 }
 
+void Advisor::limit_memory() { table_.limit(std::max<std::uint64_t>(base::available_memory() / 4, 1)); }
+
 void Advisor::run() {
+  limit_memory();
   table_.serve(true);
   while (!stopping_.load(std::memory_order_acquire)) {
     const std::uint32_t seen = table_.told().load(std::memory_order_acquire);
@@ -80,6 +84,7 @@ void Advisor::run() {
     now_ = seconds_();
     if (now_ != before) {
       close_idle();
+      limit_memory();
     }
     if (serve_all()) {
       continue;

@@ -43,6 +43,7 @@ class Advisor {
     std::uint64_t used = 0;  // the second in which it last had work
   };
 
+  void limit_memory();
   bool serve_all();
   void serve(std::uint32_t number);
   bool open(OpenFile& open, AdvisedFile& file) noexcept;

@@ -77,7 +77,7 @@ BlockCache::Block* BlockCache::add(std::uint64_t number, Range part, const Sizes
     counts_.unread.fetch_add(bytes_of(number, part, sizes), std::memory_order_relaxed);
     asked_as = wanted_.next();
   }
-  Block& block = room(bytes);
+  Block& block = room(sizes);
   block.key.store(key, std::memory_order_relaxed);
   block.holders = 0;
   block.asked_as = asked_as;
@@ -129,14 +129,27 @@ bool BlockCache::is_expected(std::uint64_t number) const noexcept {
   });
 }
 
-BlockCache::Block& BlockCache::room(std::uint64_t block_bytes) noexcept {
-  auto* free = std::find_if(blocks_.begin(), blocks_.end(), [](const Block& block) { return !block.is_used(); });
-  if (free == blocks_.end()) {
-    free = std::max_element(blocks_.begin(), blocks_.end(),
-                            [this](const Block& one, const Block& other) { return age(one) < age(other); });
-    drop(*free, block_bytes);
+BlockCache::Block& BlockCache::room(const Sizes& sizes) noexcept {
+  const std::uint32_t most = std::clamp(sizes.file_blocks, 1U, most_blocks);
+  // Others may write into the memory: no more rounds than there are blocks.
+  for (std::uint32_t round = 0; round < most_blocks; ++round) {
+    Block* free = nullptr;
+    Block* oldest = nullptr;
+    std::uint32_t used = 0;
+    for (Block& block : blocks_) {
+      if (!block.is_used()) {
+        free = &block;
+      } else {
+        ++used;
+        oldest = oldest == nullptr || age(block) > age(*oldest) ? &block : oldest;
+      }
+    }
+    if (free != nullptr && used < most) {
+      return *free;
+    }
+    drop(*oldest, sizes.block_bytes);
   }
-  return *free;
+  return blocks_.front();
 }
 
 void BlockCache::trim(std::uint32_t bit, std::uint32_t most, std::uint64_t block_bytes) noexcept {

@@ -16,11 +16,15 @@ namespace dovetail::prefetching {
 /// `most_readers` latest readers hold blocks, and all of them together `most_blocks`: beyond that the oldest go. All bytes zero is the cache of a file that was not read yet.
 class BlockCache {
  public:
+  static constexpr std::uint32_t most_of_a_reader = 128;
+  static constexpr std::uint32_t most_readers = 32;
+  static constexpr std::uint32_t most_blocks = 230;
   struct Sizes {
     std::uint64_t block_bytes;
     std::uint64_t file_bytes;
-    std::uint32_t cache_blocks;  // at most `most_of_a_reader`
-    std::uint32_t ahead_blocks;  // that are wanted from the one that is read on; 0: none is read ahead
+    std::uint32_t cache_blocks;               // at most `most_of_a_reader`
+    std::uint32_t ahead_blocks;               // that are wanted from the one that is read on; 0: none is read ahead
+    std::uint32_t file_blocks = most_blocks;  // of all readers together; at least `cache_blocks`
   };
   struct Counts {
     std::atomic<std::uint64_t> reads;     // that were noted: those that come to another block
@@ -29,9 +33,6 @@ class BlockCache {
     std::atomic<std::uint64_t> released;  // bytes
     std::atomic<std::uint64_t> unread;    // bytes that were asked for and that nothing has read
   };
-  static constexpr std::uint32_t most_of_a_reader = 128;
-  static constexpr std::uint32_t most_readers = 32;
-  static constexpr std::uint32_t most_blocks = 231;
 
   /// A read of a part of the file that lies within `part`; blocks are asked for up to the end of `part`. `reader`: any number that tells
   /// readers apart. Any thread and any signal handler may call it; one that comes while another is in it changes nothing.
@@ -87,8 +88,8 @@ class BlockCache {
   std::uint32_t bit_of(std::uint64_t reader, std::uint64_t at, std::uint64_t block_bytes) noexcept;
   // Whether a reader that has read lately may come to it: it is before it.
   bool is_expected(std::uint64_t number) const noexcept;
-  // A place for another block. If there is none, the oldest block of all goes.
-  Block& room(std::uint64_t block_bytes) noexcept;
+  // A place for another block. If there is none, or as many as the file may have, the oldest go.
+  Block& room(const Sizes& sizes) noexcept;
   // Leaves so many blocks to the reader.
   void trim(std::uint32_t bit, std::uint32_t most, std::uint64_t block_bytes) noexcept;
   void let_go(Block& block, std::uint32_t bit, std::uint64_t block_bytes) noexcept;

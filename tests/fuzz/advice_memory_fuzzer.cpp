@@ -168,7 +168,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (bytes == 0) {
       continue;
     }
-    const AdviceTable::Noted noted = table.note(rule, file, offset, bytes, what / 16);
+    const AdviceTable::Noted noted = table.note(rule, file, offset, bytes, what / 16, what / 64);
     fuzz::require(noted.block_bytes == 0 || (noted.block_bytes >= 4096 && noted.block_bytes <= 1U << 30),
                   "a block is of a sensible size");
     if (what % 64 >= 32) {

@@ -75,8 +75,8 @@ REFUSED_BY_SCHEMA = [
     ('{"File": [{"Path": "/a"},\n{"Path": "/b", "CacheSize": 1}]}', "1: File[0]: it has none of WillNeed, Random, Sequential, Normal, DontNeed, of which it needs at least one"),
     ('{"File": [{"Path": "/a",\n"BlokSize":\n4096, "Random": {}}]}', "2: File[0].BlokSize: there is no such key; did you mean BlockSize?"),
     ('{"File": {"Path": "/a",\n"willneed": {}}}', "2: File.willneed: there is no such key; did you mean WillNeed?"),
-    ('{"File": {"Path": "/a",\n"x\\ny \\u00e4": {}}}', '2: File."x\\ny \\u00e4": there is no such key; there are Path, Processes, BlockSize, CacheSize, ReadAheadSize, WillNeed, Random, Sequential, Normal, DontNeed'),
-    ('{"File": {"Path": "/a", "Recursive": true, ' + WHOLE, "1: File.Recursive: there is no such key; there are Path, Processes, BlockSize, CacheSize, ReadAheadSize, WillNeed, Random, Sequential, Normal, DontNeed"),
+    ('{"File": {"Path": "/a",\n"x\\ny \\u00e4": {}}}', '2: File."x\\ny \\u00e4": there is no such key; there are Path, Processes, BlockSize, CacheSize, ReadAheadSize, MemorySize, WillNeed, Random, Sequential, Normal, DontNeed'),
+    ('{"File": {"Path": "/a", "Recursive": true, ' + WHOLE, "1: File.Recursive: there is no such key; there are Path, Processes, BlockSize, CacheSize, ReadAheadSize, MemorySize, WillNeed, Random, Sequential, Normal, DontNeed"),
     ('{"Directory": {"Path": "/a",\n"Recursive": 0, ' + WHOLE, "2: Directory.Recursive: 0 is not true or false"),
     ('{"File": {"Path": 1, ' + WHOLE, "1: File.Path: 1 is not a path, or a list of 1 to 1024 paths"),
     ('{"File": {"Path": [], ' + WHOLE, "1: File.Path: an empty list is not a path, or a list of 1 to 1024 paths"),
@@ -101,6 +101,7 @@ REFUSED_BY_SCHEMA = [
     ('{"File": {"Path": "/a",\n"CacheSize":\n' + "9" * 5000 + ", " + WHOLE, "2: File.CacheSize: " + "9" * 40 + "... is not a whole number of blocks, from 1 to 128"),
     ('{"File": {"Path": "/a", "ReadAheadSize": -1, ' + WHOLE, "1: File.ReadAheadSize: -1 is not a whole number of blocks, from 0 to CacheSize"),
     ('{"File": {"Path": "/a", "CacheSize": 128, "ReadAheadSize": 129, ' + WHOLE, "1: File.ReadAheadSize: 129 is not a whole number of blocks, from 0 to CacheSize"),
+    ('{"File": {"Path": "/a", "MemorySize": 4095, ' + WHOLE, "1: File.MemorySize: 4095 is not a whole number of bytes, from 4096 to 2^62"),
     ('{"File": {"Path": "/a", "Random": true}}', "1: File.Random: true is not an object, or a list of 1 to 4096 objects"),
     ('{"File": {"Path": "/a", "Random": []}}', "1: File.Random: an empty list is not an object, or a list of 1 to 4096 objects"),
     ('{"File": {"Path": "/a", "Random": [{}, []]}}', "1: File.Random[1]: an empty list is not an object that may have Offset and Length"),
@@ -134,6 +135,7 @@ REFUSED_BESIDES = [
     ('{"File": {"Path": "/a", "Random": [{}' + ",\n{}" * 50_000 + "]}}", "32765: there are more than 32768 values, which is too much for a configuration"),
     ('{"File": {"Path": "/a", "ReadAheadSize": 9, ' + WHOLE, "1: File.ReadAheadSize: 9 is more than CacheSize, which is 8, since none is given"),
     ('{"File": {"Path": "/a", "CacheSize": 2,\n"ReadAheadSize": 3, ' + WHOLE, "2: File.ReadAheadSize: 3 is more than CacheSize, which is 2"),
+    ('{"File": {"Path": "/a",\n"MemorySize": 4194303, ' + WHOLE, "2: File.MemorySize: 4194303 is less than BlockSize, which is 4194304: no block has room in it"),
     ('{"File": {"Path": "/a", "Random": {"Offset": 1, "Length": 4611686018427387904}}}', "1: File.Random: its end at 4611686018427387905 is beyond 2^62"),
     ('{"File": {"Path": "/a",\n"Random": {},\n"WillNeed": {"Offset": 7}}}', "3: File.WillNeed: bytes 7 to the end overlap bytes 0 to the end in File.Random"),
     ('{"File": [{"Path": "/a",\n"Random": [{"Offset": 99, "Length": 2},\n{"Offset": 200},\n{"Length": 100}]}]}', "4: File[0].Random[2]: bytes 0 to 100 overlap bytes 99 to 101 in File[0].Random[0]"),
@@ -211,6 +213,12 @@ class Configuration(Case):
             found = (rule.block_bytes, rule.cache_blocks, rule.ahead_blocks)
             self.assertEqual(found, wanted)
             self.assertEqual({type(number) for number in found}, {int})
+
+    def test_all_rules_of_one_entry_share_its_memory(self):
+        entry = {"Path": ["/a", "/b"], "Processes": ["x", "y"], "WillNeed": {}}
+        text = json.dumps({"File": [{**entry, "MemorySize": 8 * MIB}, entry, {**entry, "MemorySize": 4 * MIB}]})
+        rules = parse(text.encode(), "")
+        self.assertEqual([(rule.memory, rule.shared) for rule in rules], [(8 * MIB, 0)] * 4 + [(0, 0)] * 4 + [(4 * MIB, 8)] * 4)  # fmt: skip
 
     def test_the_defaults_of_the_schema_are_those_of_the_parser(self):
         (rule,) = rules_of()
@@ -344,25 +352,25 @@ class Configuration(Case):
         rules = parse(json.dumps(RICH).encode(), "")
         self.assertEqual(len(rules), 8)
         memory = packed(rules)
-        self.assertEqual((len(memory.rules), len(memory.regions)), (8 * 40, 6 * 24))
+        self.assertEqual((len(memory.rules), len(memory.regions)), (8 * 64, 6 * 24))
         self.assertEqual(memory.text, b"".join(rule.pattern + rule.process for rule in rules))
         found = []
-        for at in range(0, len(memory.rules), 40):
+        for at in range(0, len(memory.rules), 64):
             words = struct.unpack_from("<8I", memory.rules, at)
-            (block,) = struct.unpack_from("<Q", memory.rules, at + 32)
+            block, size, shared = struct.unpack_from("<QQI", memory.rules, at + 32)
             pattern, pattern_bytes, process, process_bytes, first, count, cache, ahead = words
             regions = [struct.unpack_from("<3Q", memory.regions, 24 * number) for number in range(first, first + count)]
             found.append(
                 Rule(
                     memory.text[pattern : pattern + pattern_bytes], memory.text[process : process + process_bytes],
-                    block, cache, ahead, tuple(Region(begin, end, Advice(advice)) for begin, end, advice in regions),
+                    block, cache, ahead, tuple(Region(begin, end, Advice(advice)) for begin, end, advice in regions), size, shared,
                 )
             )  # fmt: skip
         self.assertEqual(found, rules)
         self.assertEqual(found[0].regions[0], Region(0, 4096, Advice.will_need))
         self.assertEqual(found[4].process, b"query")
-        # As the bytes lie, whatever the machine: after the pattern of 15 bytes the process of 8, three regions, sizes.
-        self.assertEqual(memory.rules[:40].hex(), "000000000f0000000f0000000800000000000000030000008000000000000000" "0000010000000000")  # fmt: skip
+        # As the bytes lie, whatever the machine: after the pattern of 15 bytes the process of 8, three regions, sizes; no memory of its own.
+        self.assertEqual(memory.rules[:64].hex(), "000000000f0000000f0000000800000000000000030000008000000000000000" "0000010000000000" + "00" * 24)  # fmt: skip
         empty = packed([])
         self.assertEqual((empty.rules, empty.regions, empty.text), (b"", b"", b""))
 
@@ -467,7 +475,7 @@ class Fuzz(unittest.TestCase):
             except Exception as error:
                 raise AssertionError(f"DOVETAIL_TEST_SEED={SEED + number}: {text!r}") from error
             outcomes["accepted"] += 1
-            self.assertEqual(len(memory.rules) % 40, 0)
+            self.assertEqual(len(memory.rules) % 64, 0)
             try:
                 document = self.strictly(text)
             except LookupError:

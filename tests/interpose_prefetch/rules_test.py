@@ -52,6 +52,10 @@ elif way == "position":
     os.read(descriptor, 8)
     while not arrived(memory, 4 * BLOCK, 3 * BLOCK):
         os.read(descriptor, 8)
+elif way == "position_of_two":
+    at(3 * BLOCK)
+    while not arrived(memory, 3 * BLOCK, 2 * BLOCK):
+        at(3 * BLOCK)
 elif way == "two":
     other = os.open(path + ".other", os.O_RDONLY)
     first, second = memory, map_file(other)
@@ -145,6 +149,11 @@ class Rules(Case):
         self.assertEqual(int(blocks), 13)
         self.assertEqual(int(in_time) + int(late), 12, "the first block was not asked for before")
         self.assertEqual(unread, "3.1", "three blocks behind the last one")
+
+    def test_a_rule_has_no_more_memory_than_it_says(self):
+        report = self.folder / "report.txt"
+        self.read("position_of_two", WillNeed={}, MemorySize=2 * BLOCK, report=report)
+        self.assertEqual(report.read_text().splitlines()[2].split()[4], "2.1", "two blocks, and not four")
 
     def test_a_file_that_is_in_memory_is_left_to_the_system(self):
         report = self.folder / "report.txt"

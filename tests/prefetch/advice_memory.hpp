@@ -19,6 +19,8 @@ class AdviceMemory {
     std::uint64_t block_bytes = 1U << 20;
     std::uint32_t cache_blocks = 8;
     std::uint32_t ahead_blocks = 4;
+    std::uint64_t memory_bytes = 0;
+    std::uint32_t shared = 0;
   };
   static constexpr std::uint64_t files = 8;
 
@@ -34,7 +36,7 @@ class AdviceMemory {
       text += rule.process;
       put<std::uint32_t>(described, {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(rule.parts.size()),
                                      rule.cache_blocks, rule.ahead_blocks});
-      put<std::uint64_t>(described, {rule.block_bytes});
+      put<std::uint64_t>(described, {rule.block_bytes, rule.memory_bytes, rule.shared, 0});
       for (const AdvisedPart& part : rule.parts) {
         put<std::uint64_t>(regions, {part.range.offset, part.range.end, static_cast<std::uint64_t>(part.kind)});
         ++count;

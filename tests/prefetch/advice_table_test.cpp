@@ -131,5 +131,49 @@ TEST(AdviceTableTest, WhateverIsInItNothingElseIsTouched) {
   }
 }
 
+// How many blocks of the file a read asks for, of those that four wanted ones begin with.
+std::uint64_t asked_by_a_read(AdviceTable& table, std::uint32_t rule, std::uint64_t inode, std::uint64_t offset,
+                              std::uint32_t second) {
+  bool made = false;
+  AdvisedFile& found = table.file(table.find(file(inode), rule, made));
+  table.note(rule, found, offset, 10, inode, second);
+  std::uint64_t bytes = 0;
+  Range range{};
+  while (found.blocks.take_wanted(range)) {
+    bytes += range.end - range.offset;
+  }
+  return bytes / mebibyte;
+}
+
+TEST(AdviceTableTest, FilesThatAreReadAtTheTimeShareTheMemoryOfTheirRule) {
+  const std::vector<AdvisedPart> all{{{0, far_end}, AdviceKind::will_need}};
+  AdviceMemory memory({{.pattern = "/a", .process = {}, .parts = all, .memory_bytes = 4 * mebibyte},
+                       {.pattern = "/b", .process = {}, .parts = all, .memory_bytes = 4 * mebibyte},
+                       {.pattern = "/c", .process = {}, .parts = all}});
+  AdviceTable table = memory.table();
+  EXPECT_EQ(asked_by_a_read(table, 0, 1, 0, 10), 4U);
+  EXPECT_EQ(asked_by_a_read(table, 1, 2, 0, 10), 2U) << "rules that share have one count of files";
+  EXPECT_EQ(asked_by_a_read(table, 0, 1, 10 * mebibyte, 11), 2U) << "files of the last second count";
+  EXPECT_EQ(asked_by_a_read(table, 2, 3, 0, 11), 4U) << "a rule without a limit";
+  EXPECT_EQ(asked_by_a_read(table, 0, 1, 20 * mebibyte, 13), 4U) << "it is alone now";
+  EXPECT_EQ(asked_by_a_read(table, 0, 4, 0, 13), 2U);
+  EXPECT_EQ(asked_by_a_read(table, 0, 5, 0, 13), 1U);
+  EXPECT_EQ(asked_by_a_read(table, 0, 6, 0, 13), 1U);
+  EXPECT_EQ(asked_by_a_read(table, 0, 7, 0, 13), 0U) << "less than a block is none";
+}
+
+TEST(AdviceTableTest, AllRulesHaveTheMemoryThatIsToBeHad) {
+  const std::vector<AdvisedPart> all{{{0, far_end}, AdviceKind::will_need}};
+  AdviceMemory memory({{.pattern = "/a", .process = {}, .parts = all},
+                       {.pattern = "/b", .process = {}, .parts = all, .memory_bytes = 2 * mebibyte}});
+  AdviceTable table = memory.table();
+  table.limit(6 * mebibyte);
+  EXPECT_EQ(asked_by_a_read(table, 0, 1, 0, 10), 4U);
+  EXPECT_EQ(asked_by_a_read(table, 1, 2, 0, 10), 1U) << "two files are read by rules that share";
+  EXPECT_EQ(asked_by_a_read(table, 0, 3, 0, 10), 2U);
+  table.limit(1);
+  EXPECT_EQ(asked_by_a_read(table, 0, 1, 50 * mebibyte, 10), 0U);
+}
+
 }  // namespace
 }  // namespace dovetail::prefetching

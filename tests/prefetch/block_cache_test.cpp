@@ -84,6 +84,24 @@ TEST_F(BlockCacheTest, TheLeastRecentlyUsedBlocksAreReleased) {
   EXPECT_EQ(released(), (Numbers{7})) << "3 to 6 were touched since";
 }
 
+TEST_F(BlockCacheTest, AllReadersTogetherHaveNoMoreThanTheFileMayHave) {
+  sizes_.cache_blocks = 4;
+  sizes_.file_blocks = 6;
+  const auto bring = [&](std::uint64_t number, std::uint64_t reader) {
+    read(number * block, 10, reader);
+    asked();
+  };
+  bring(10, 1);
+  EXPECT_EQ(released(), Numbers{});
+  bring(100, 2);
+  EXPECT_EQ(released().size(), 2U) << "of four and four";
+  bring(200, 3);
+  EXPECT_EQ(released().size(), 4U);
+  sizes_.cache_blocks = sizes_.file_blocks = 2;
+  bring(300, 3);
+  EXPECT_EQ(released().size(), 6U) << "less memory holds for those that are there, too";
+}
+
 TEST_F(BlockCacheTest, BackwardStepsFindTheirBlocks) {
   for (std::uint64_t number = 0; number < 20; ++number) {
     read(number * block, 10);

@@ -163,7 +163,8 @@ bool SeenFiles::by_rule(const page_event& event, File& file, Reader& reader, con
   const std::uint64_t bytes = (event.last - event.first + 1) * page_;
   if (offset < reader.inside.offset || offset + bytes > reader.inside.end) {
     const std::uint64_t id = std::uint64_t{event.process} << 32 | event.thread;
-    const AdviceTable::Noted noted = rules_.note(reader.rule, advised, offset, bytes, id);
+    const AdviceTable::Noted noted =
+        rules_.note(reader.rule, advised, offset, bytes, id, static_cast<std::uint32_t>(seconds()));
     reader.inside = noted.inside;
     reader.block_bytes = noted.block_bytes;
   }
