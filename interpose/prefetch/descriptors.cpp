@@ -33,18 +33,19 @@ constinit Detection detections[most_descriptors];
 constinit Guidance guidances[most_descriptors];
 constinit std::atomic<bool> active{false};
 
-bool look_at(int descriptor, FileIdentity& identity) noexcept {
+bool identify(int descriptor, FileIdentity& identity) noexcept {
   struct stat status{};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) {
-    return false;
-  }
-  const int flags = fcntl(descriptor, F_GETFL);
-  if (flags < 0 || (flags & (O_DIRECT | O_PATH)) != 0 || (flags & O_ACCMODE) == O_WRONLY) {
     return false;
   }
   identity = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
               static_cast<std::uint64_t>(status.st_mtim.tv_sec), static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
   return true;
+}
+
+bool reads_pages(int descriptor) noexcept {
+  const int flags = fcntl(descriptor, F_GETFL);
+  return flags >= 0 && (flags & (O_DIRECT | O_PATH)) == 0 && (flags & O_ACCMODE) != O_WRONLY;
 }
 
 std::size_t name_of(int descriptor, char* path, std::size_t room) noexcept {

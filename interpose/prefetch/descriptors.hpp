@@ -67,8 +67,14 @@ extern constinit Guidance guidances[most_descriptors];
 /// Whether the library does anything at all in this process.
 extern constinit std::atomic<bool> active;
 
-/// A regular file that a descriptor reads through the page cache. False: it is something else.
-bool look_at(int descriptor, FileIdentity& identity) noexcept;
+/// A regular file that has bytes. False: it is something else.
+bool identify(int descriptor, FileIdentity& identity) noexcept;
+/// Whether a descriptor of a regular file reads it through the page cache.
+bool reads_pages(int descriptor) noexcept;
+/// Both.
+inline bool look_at(int descriptor, FileIdentity& identity) noexcept {
+  return identify(descriptor, identity) && reads_pages(descriptor);
+}
 /// The path of its file, as /proc has it. Returns its length; 0: it has none, or a longer one.
 std::size_t name_of(int descriptor, char* path, std::size_t room) noexcept;
 /// It will lead to something else, or does already.

@@ -18,6 +18,8 @@ class Replayer {
   void go_on(int number, std::uint32_t state) noexcept;
   /// Whether it wants to know how long reads take.
   bool timed() const noexcept { return plan_.timed(); }
+  /// Whether the plan has this file.
+  bool knows(const FileIdentity& identity) const noexcept { return plan_.find(identity) != plan_.files(); }
   /// The program has read, in a call of so many nanoseconds (0: not known).
   void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes, std::uint64_t took) noexcept;
 

@@ -15,10 +15,20 @@ constexpr std::uint32_t reads_before_a_look = 4;
 
 std::uint32_t state_after_a_look(int number, Descriptor& descriptor, std::uint32_t state) noexcept {
   FileIdentity identity{};
-  if (!look_at(number, identity)) {
+  if (!identify(number, identity)) {
     return Descriptor::ignored;
   }
-  if (recorder.on() && !recorder.traces()) {
+  const bool observes = recorder.on() && !recorder.traces();
+  const bool may_be_foretold = identity.size >= DetectionTable::smallest_file;
+  // Most files of a program that reads many are small and in no plan. What they pay is one system call.
+  if (!observes &&
+      (state != Descriptor::unknown ? !may_be_foretold : !replayer.knows(identity) && !guide.wants(identity))) {
+    return state == Descriptor::unknown && predictor.on() ? Descriptor::fresh : Descriptor::ignored;
+  }
+  if (!reads_pages(number)) {
+    return Descriptor::ignored;
+  }
+  if (observes) {
     return recorder.begin(number, descriptor, identity);
   }
   if (state != Descriptor::unknown) {
