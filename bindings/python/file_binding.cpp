@@ -17,6 +17,7 @@
 #include "runtime.hpp"
 #include "thread_state.hpp"
 #include "transfer.hpp"
+#include "whole_file.hpp"
 
 namespace nb = nanobind;
 
@@ -139,6 +140,12 @@ void bind_file(nb::module_& module) {
       },
       nb::arg("path"), nb::arg("flags"), nb::arg("mode"), nb::arg("direct"), nb::arg("urgency"), nb::arg("staged"),
       nb::arg("tier"), nb::rv_policy::take_ownership, "Opens a file with the flags of os.open.");
+  module.def(
+      "read_file",
+      [](const std::string& path) {
+        return translated([&] { return nb::steal<nb::bytes>(read_whole_file(path).release()); });
+      },
+      nb::arg("path"), "The bytes of a file.");
 }
 
 }  // namespace dovetail::python

@@ -42,6 +42,18 @@ module dovetail_files
       integer(c_int32_t) :: answer
     end function
 
+    function dovetail_read_file(path, data) bind(c) result(answer)
+      import
+      character(kind=c_char), dimension(*), intent(in) :: path
+      type(c_ptr), intent(out) :: data
+      integer(c_int64_t) :: answer
+    end function
+
+    subroutine dovetail_data_destroy(data) bind(c)
+      import
+      type(c_ptr), value, intent(in) :: data
+    end subroutine
+
     function dovetail_file_adopt(descriptor, owned, file) bind(c) result(answer)
       import
       integer(c_int32_t), value, intent(in) :: descriptor, owned

@@ -65,6 +65,13 @@ typedef struct dovetail_range {
 /// Opens `path` with the flags of `open(2)` (`O_CLOEXEC` is added). `options` may be null: all defaults. `*file` is the caller's
 /// until `dovetail_file_close`. Context: wait. Suspends: may. Errors: those of `open(2)`.
 int32_t dovetail_file_open(const char* path, int32_t flags, const dovetail_file_options* options, dovetail_file** file);
+/// Reads the file at `path` from its beginning to its end, and returns how many bytes it has. `*data` leads to them; it is the caller's until
+/// `dovetail_data_destroy`, and never null. One zero byte, which is not counted, lies behind them. For many small files this is faster than a
+/// `dovetail_file` for each. A FIFO is read until its writers have closed it. Context: wait. Suspends: may. Errors: those of `open(2)` and `pread(2)`;
+/// -ENOMEM where the memory is not there.
+int64_t dovetail_read_file(const char* path, void** data);
+/// Frees what `dovetail_read_file` gave; null is allowed. Context: any. Suspends: no. Errors: none.
+void dovetail_data_destroy(void* data);
 /// Makes a file of a descriptor that the caller opened; closing the file closes the descriptor only if `owned` is not
 /// 0. `*file` is the caller's until `dovetail_file_close`. Context: any. Suspends: no. Errors: -EBADF.
 int32_t dovetail_file_adopt(int32_t descriptor, int32_t owned, dovetail_file** file);

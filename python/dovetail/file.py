@@ -91,6 +91,18 @@ def open(
     return _core.open_file(name, flags, permissions, direct, urgency, staged, "" if tier is None else os.fspath(tier))
 
 
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of the file at `path`, which is opened and closed for that. In a task this pauses the task, elsewhere it blocks the thread.
+
+    For many small files this takes less time than `open` and `pread` for each. A FIFO is read until its writers have closed it. What is written
+    meanwhile may be read in part.
+
+    Raises `OSError` with the path if the file cannot be opened or read, and `MemoryError` if its bytes need more memory than there is. From any
+    thread or task. In a coroutine it would hold up the event loop, so await a task: `await dt.task(dt.read_file)(path)`.
+    """
+    return _core.read_file(os.fspath(path))
+
+
 def prefetch(file: OpenFile, ranges: Iterable[tuple[int, int]] | None = None) -> None:
     """Has parts of an open file brought into the page cache in the background, and returns at once. Any task or thread may call it.
 

@@ -37,7 +37,7 @@ from .directions import (
 )
 from .errors import Stuck, TaskCancelled, TaskFailed, TimeLimitExceeded
 from .executor import Executor
-from .file import File, OpenFile, empty, open, prefetch
+from .file import File, OpenFile, empty, open, prefetch, read_file
 from .future import Future
 from .gathering import as_completed, gather, map
 from .groups import Group, group
@@ -110,6 +110,7 @@ __all__ = [
     "mpi",
     "open",
     "prefetch",
+    "read_file",
     "register_joblib",
     "rma",
     "select",

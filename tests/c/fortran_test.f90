@@ -8,6 +8,7 @@ module blocks
 
   integer, parameter :: block_size = 4096
   integer, parameter :: block_count = 16
+  character(*), parameter :: path = 'fortran_test.data'
 
   type, bind(c) :: Block
     type(c_ptr) :: values
@@ -70,6 +71,25 @@ contains
     answer = dovetail_mutex_unlock(mine%mutex)
   end function
 
+  ! All blocks at once, as they were written.
+  recursive function read_whole_file(argument) bind(c) result(answer)
+    type(c_ptr), value :: argument
+    integer(c_int32_t) :: answer
+    type(c_ptr) :: bytes
+    real(c_double), pointer :: values(:)
+    integer :: b, i
+    if (c_associated(argument)) error stop 'an argument came from nowhere'
+    answer = 0
+    if (dovetail_read_file(path // c_null_char, bytes) /= block_size * block_count * 8) error stop 'not the whole file'
+    call c_f_pointer(bytes, values, [block_size * block_count])
+    do b = 1, block_count
+      do i = 1, block_size
+        if (values((b - 1) * block_size + i) /= (b - 1) * 10000.0d0 + i) error stop 'other bytes than were written'
+      end do
+    end do
+    call dovetail_data_destroy(bytes)
+  end function
+
   recursive function fail_with_message(argument) bind(c) result(answer)
     type(c_ptr), value :: argument
     integer(c_int32_t) :: answer
@@ -94,8 +114,6 @@ program fortran_test
   use :: dovetail
   use :: blocks
   implicit none
-
-  character(*), parameter :: path = 'fortran_test.data'
 
   interface
     function unlink(path) bind(c) result(answer)
@@ -145,6 +163,7 @@ program fortran_test
     end do
   end do
 
+  call check_whole_files()
   call check_locks()
   call check_errors()
   call check(dovetail_file_close(file) == 0, 'close the file')
@@ -167,6 +186,27 @@ contains
     description%accesses = c_loc(accesses)
     description%access_count = 1
     call check(dovetail_runtime_spawn(runtime, description, c_null_ptr) == 0, 'spawn')
+  end subroutine
+
+  subroutine check_whole_files()
+    type(dovetail_task_description) :: description
+    type(c_ptr) :: bytes
+    character(kind=c_char), pointer :: text(:)
+    description%size_of_this = c_sizeof(description)
+    description%fallible_body = c_funloc(read_whole_file)
+    call check(dovetail_runtime_spawn(runtime, description, c_null_ptr) == 0, 'spawn')
+    call check(dovetail_runtime_wait(runtime) == 0, 'read a whole file in a task')
+    call check(read_whole_file(c_null_ptr) == 0, 'read a whole file outside of one')
+    call check(dovetail_read_file('/proc/sys/kernel/ostype' // c_null_char, bytes) == 6, 'a file without a size')
+    call c_f_pointer(bytes, text, [7])
+    call check(text(1) == 'L' .and. text(5) == 'x' .and. text(7) == c_null_char, 'all of its bytes, and a zero')
+    call dovetail_data_destroy(bytes)
+    call check(dovetail_read_file('/dev/null' // c_null_char, bytes) == 0, 'an empty file')
+    call check(c_associated(bytes), 'memory for no bytes')
+    call dovetail_data_destroy(bytes)
+    call check(dovetail_read_file('/nowhere/at/all' // c_null_char, bytes) == -2, 'a file that is not there')
+    call check(dovetail_text(dovetail_error_path()) == '/nowhere/at/all', 'the path of the error')
+    call check(dovetail_read_file('/proc' // c_null_char, bytes) == -21, 'a folder')
   end subroutine
 
   subroutine check_locks()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 # Names of rooms that the library shows nevertheless, to the bindings that are installed with it.
 FOR_BINDINGS = """
-base::ProcessMutex base::allowed_processors base::check_object base::file_names_of base::matches base::memory_limit base::rank_of_process base::read_plain_file base::refuse_name base::refuse_value base::text_of_json comm::rma::set_message_library compression prefetching staging storage::Uninterposed tasking::end_background tasking::set_background_options trace::detail::record_waited trace::detail::state trace::detail::wait_begins tasking::bind_event tasking::cancel_requested tasking::current_runtime tasking::current_task
+base::ProcessMutex base::allowed_processors base::check_object base::file_names_of base::matches base::memory_limit base::rank_of_process base::read_plain_file base::refuse_name base::refuse_value base::text_of_json comm::rma::set_message_library compression prefetching staging storage::Uninterposed storage::read_whole tasking::end_background tasking::set_background_options trace::detail::record_waited trace::detail::state trace::detail::wait_begins tasking::bind_event tasking::cancel_requested tasking::current_runtime tasking::current_task
 tasking::current_worker tasking::fulfill_event tasking::pause_switches tasking::register_service tasking::request_flush
 tasking::set_interrupt_look tasking::set_system_call_pause tasking::task_that_binds tasking::Throttle::pending
 """.split()

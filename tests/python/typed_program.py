@@ -75,11 +75,14 @@ def main() -> None:
     assert_type(dt.wait([double(1)], timeout=5), list[int])
     assert_type(list(dt.map(double, [1])), list[int])
     assert_type(next(iter(dt.as_completed([double(1)]))), dt.Future[int])
+    assert_type(dt.read_file("path"), bytes)
+    assert_type(dt.task(dt.read_file)("path"), dt.Future[bytes])
     with dt.Executor(2) as executor:
         assert_type(executor.submit(len, "word").result(), int)
     double("a")  # wrong
     join("a", times="b")  # wrong
     length()  # wrong
+    dt.read_file(3)  # wrong
     Counter().plus("a")  # wrong
     dt.task(lable="a")(len)  # wrong
     dt.io(retries="a")(len)  # wrong

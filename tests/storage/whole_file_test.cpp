@@ -65,6 +65,20 @@ TEST_F(WholeFileTest, HasWhatHasNoSizeBeforeItIsRead) {
   }
 }
 
+// Some files of /proc say that they have ended at every offset but the first.
+TEST_F(WholeFileTest, HasAllOfWhatIsGivenAtItsBeginningAlone) {
+  Runtime runtime(Options{.workers = 1});
+  std::ifstream plain("/proc/sys/kernel/ostype");
+  const std::string expected{std::istreambuf_iterator<char>(plain), {}};
+  ASSERT_GT(expected.size(), 1U);
+  const auto read = [] {
+    const std::vector<std::byte> data = read_file("/proc/sys/kernel/ostype");
+    return std::string(reinterpret_cast<const char*>(data.data()), data.size());
+  };
+  EXPECT_EQ(read(), expected);
+  EXPECT_EQ(runtime.spawn(read).get(), expected);
+}
+
 TEST_F(WholeFileTest, IsTheOneThatThePathLeadsToNow) {
   Runtime runtime(Options{.workers = 1});
   const std::string folder = folder_.string() + "/folder";
