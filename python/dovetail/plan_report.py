@@ -75,6 +75,18 @@ class Advised:
     waiting: Waiting | None
 
 
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a program that uses Dovetail has read ahead by one `way`. In bytes, `asked`, and `unread`: that nothing has come to; None: not known. `waiting`: tasks or reads for which
+    something was read ahead, and those that came before it; `timed`: its seconds are known."""
+
+    way: str
+    asked: int
+    unread: int | None
+    waiting: Waiting | None
+    timed: bool
+
+
 # `GivenUp` in src/prefetch/plan.hpp.
 WHY = {
     1: " (given up: the program read elsewhere, or in another order)",
@@ -168,6 +180,16 @@ def lines_of_devices(
                 f"; when the program was observed {measured.observed_requests}, {measured.observed_bytes / 1e6:.1f} MB"
             )
         yield line
+
+
+def lines_of_inside(ways: Iterable[Inside]) -> Iterator[str]:
+    """A line for each way."""
+    rows: list[tuple[str, ...]] = [(*_READS, "MB asked for", "unread", "read ahead")]
+    for one in ways:
+        reads = _reads(one.waiting)
+        unread = "-" if one.unread is None else f"{one.unread / 1e6:.1f}"
+        rows.append((*reads[:-1], reads[-1] if one.timed else "-", f"{one.asked / 1e6:.1f}", unread, one.way))
+    yield from table(rows)
 
 
 def lines_of_detection(files: Iterable[Detected], live: bool = False) -> Iterator[str]:

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from . import advice_memory, advisor, detect, replay
-from .plan_report import WHY, Advised, Detected, lines_of_advice, lines_of_detection, table
+from . import advice_memory, advisor, detect, inside_counts, replay
+from .plan_report import WHY, Advised, Detected, Inside, lines_of_advice, lines_of_detection, lines_of_inside, table
 from .run_description import DESCRIPTION, unpacked
 
 _PLAN, _DETECTION, _RULES = "dovetail-plan", "dovetail-detection", "dovetail-advice"
@@ -59,9 +59,19 @@ class Run:
     rules: list[Advised] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that uses Dovetail, and what it has read ahead itself: by each way by which there was anything."""
+
+    process: int
+    program: list[str]
+    ways: list[Inside]
+
+
 def status(as_json: bool) -> int:
     """Prints it. Returns the exit status: 2 if nothing runs that could be looked at."""
     runs = sorted(_runs(), key=lambda run: run.process)
+    programs = sorted(_programs(), key=lambda program: program.process)
     by_advisor: list[Advised] | None = None
     problem = ""
     try:
@@ -69,17 +79,24 @@ def status(as_json: bool) -> int:
     except advisor.NoAdvisor as error:
         problem = str(error)
     if as_json:
-        print(json.dumps({"runs": [asdict(run) for run in runs], "advisor": _rows(by_advisor)}, indent=1))
+        inside = [asdict(program) for program in programs]
+        print(
+            json.dumps(
+                {"runs": [asdict(run) for run in runs], "advisor": _rows(by_advisor), "inside": inside}, indent=1
+            )
+        )
     else:
         lines = [] if by_advisor is None else [*lines_of_advice(by_advisor)]
         lines += [_shown(line) for run in runs for line in _lines(run)]
+        lines += [_shown(line) for program in programs for line in _lines_of_program(program)]
         # Paths may have bytes that are no text.
         sys.stdout.buffer.write(os.fsencode("".join(f"{line}\n" for line in lines)))
         sys.stdout.flush()
-    if runs or by_advisor is not None:
+    if runs or programs or by_advisor is not None:
         return 0
     print(
-        f"dovetail prefetch status: no program runs with a plan, rules or --detect, and there is no advisor: {problem}",
+        "dovetail prefetch status: no program runs with a plan, rules or --detect, none has read ahead what its tasks declare or it asks for, "
+        f"and there is no advisor: {problem}",
         file=sys.stderr,
     )
     return _NOTHING
@@ -91,14 +108,29 @@ def _rows(files: list[Advised] | None) -> list[dict[str, Any]] | None:
 
 def _runs() -> Iterator[Run]:
     """Of this user. What ends meanwhile, or cannot be looked at, is left out."""
-    for folder in Path("/proc").glob("[0-9]*"):
+    for process, memories in _processes(DESCRIPTION):
         # A process can make memory of these names, with anything in it. It must not keep the others from being shown.
         with contextlib.suppress(Exception):
-            if folder.stat().st_uid != os.getuid():
-                continue
-            memories = _memories(folder / "fd")
-            if DESCRIPTION in memories:
-                yield _run(int(folder.name), memories)
+            yield _run(process, memories)
+
+
+def _programs() -> Iterator[Program]:
+    """The same of programs that use Dovetail, and have read ahead anything."""
+    for process, memories in _processes(inside_counts.NAME):
+        with contextlib.suppress(Exception), _opened(memories[inside_counts.NAME]) as memory:
+            words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[:-1]
+            if ways := list(inside_counts.counted(memory)):
+                yield Program(process, [os.fsdecode(word) for word in words], ways)
+
+
+def _processes(memory: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Those that have memory of this name, with all memories of Dovetail that they have."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(Exception):
+            if folder.stat().st_uid == os.getuid():
+                memories = _memories(folder / "fd")
+                if memory in memories:
+                    yield int(folder.name), memories
 
 
 def _memories(folder: Path) -> dict[str, str]:
@@ -161,6 +193,11 @@ def _run(process: int, memories: dict[str, str]) -> Run:
             rules = list(advice_memory.advised(memory, os.fstat(memory).st_size))
     seen_by = "the kernel's events" if known.system else "a library that is loaded into it"
     return Run(process, known.words, known.plan, seen_by, files, not_begun, detected, rules)
+
+
+def _lines_of_program(program: Program) -> Iterator[str]:
+    yield f"{program.process}: {' '.join(program.program)}"
+    yield from lines_of_inside(program.ways)
 
 
 def _following(path: str, state: replay.State, system: bool) -> Following:

@@ -14,6 +14,7 @@
 #include "base/process_mutex.hpp"
 #include "dovetail/failure.hpp"
 #include "prefetch/fetch.hpp"
+#include "prefetch/inside_counts.hpp"
 #include "storage/declared_files.hpp"
 #include "storage/open_file.hpp"
 #include "tasking/background.hpp"
@@ -72,6 +73,9 @@ class Requests {
   }
 
   bool next(Wanted& wanted) {
+    if (std::exchange(is_looked_at_, false)) {
+      counts_of(Way::calls).asked.fetch_add(fetch_->asked(), std::memory_order_relaxed);
+    }
     {
       const base::LockGuard lock(mutex_);
       if (calls_.empty()) {
@@ -85,6 +89,7 @@ class Requests {
       range.end = range.offset + std::min(room, range.end - range.offset);
       room -= range.end - range.offset;
     }
+    is_looked_at_ = true;
     std::erase_if(wanted.ranges, [](const Range& range) { return range.offset == range.end; });
     return true;
   }
@@ -109,6 +114,7 @@ class Requests {
   bool reading_ GUARDED_BY(mutex_) = false;
   tasking::ExecutorWork work_{[this] { read(); }};
   // For the executor that reads.
+  bool is_looked_at_ = false;  // `fetch_` has counted what `next` gave last
   detail::RuntimeCore* host_ = nullptr;
   std::unique_ptr<Fetch> fetch_ = std::make_unique<Fetch>();
 };

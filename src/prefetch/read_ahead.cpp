@@ -12,6 +12,7 @@
 #include "base/claim.hpp"
 #include "base/clock.hpp"
 #include "dovetail/file.hpp"
+#include "prefetch/inside_counts.hpp"
 #include "tasking/background.hpp"
 
 namespace dovetail::prefetching {
@@ -62,6 +63,7 @@ std::size_t ReadAhead::serve(base::ByteRange range, std::byte* target) {
     return 0;
   }
   std::size_t copied = 0;
+  std::uint64_t waited = 0;
   while (copied < range.length && !blocks_.empty()) {
     const std::uint64_t at = range.offset + copied;
     auto found = blocks_.upper_bound(at);
@@ -82,7 +84,7 @@ std::size_t ReadAhead::serve(base::ByteRange range, std::byte* target) {
       const base::Overlap::Wait waiting(statistics_.overlap);
       const std::uint64_t begin = base::nanoseconds();
       block.claim.wait();
-      statistics_.waited += base::nanoseconds() - begin;
+      waited += base::nanoseconds() - begin;
     }
     if (!block.whole) {
       break;
@@ -92,7 +94,15 @@ std::size_t ReadAhead::serve(base::ByteRange range, std::byte* target) {
     std::memcpy(target + copied, block.memory.get() + skipped, bytes);
     copied += bytes;
   }
+  statistics_.waited += waited;
   statistics_.bytes_used += copied;
+  if (copied != 0) {
+    WayCounts& counts = counts_of(Way::steps);
+    counts.unread.fetch_sub(copied, std::memory_order_relaxed);
+    counts.reads.reads.fetch_add(1, std::memory_order_relaxed);
+    counts.reads.waited.fetch_add(waited != 0 ? 1 : 0, std::memory_order_relaxed);
+    counts.reads.nanoseconds.fetch_add(waited, std::memory_order_relaxed);
+  }
   return copied;
 }
 
@@ -163,6 +173,8 @@ bool ReadAhead::fetch(const Pattern::Guess& guess) {
     block->whole = done == block->range.length;
     work.reset();
     statistics.bytes_fetched += done;
+    counts_of(Way::steps).asked.fetch_add(done, std::memory_order_relaxed);
+    counts_of(Way::steps).unread.fetch_add(done, std::memory_order_relaxed);
     block->claim.end();
   };
   if (!tasking::spawn_in_background({.label = "reading ahead", .io = true, .on_failure = ignore_failure}, read)) {

@@ -12,6 +12,7 @@
 
 #include "base/available_memory.hpp"
 #include "base/clock.hpp"
+#include "prefetch/inside_counts.hpp"
 #include "prefetch/page_cache.hpp"
 #include "storage/declared_files.hpp"
 #include "storage/open_file.hpp"
@@ -50,6 +51,18 @@ std::uint64_t size_of(std::uint64_t space) noexcept {
   const bool known = fstat(file->descriptor(), &status) == 0;
   file->end();
   return known ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+// What comes last is the end of a part. To ask about all of it may take as long as to read it.
+void count_begun(const PendingTask& task) {
+  const bool has_come = std::ranges::all_of(task.reads, [](const FilePart& part) {
+    return part.range.length == 0 ||
+           is_in_memory(storage::declared_file(part.space), {part.range.end() - 1, part.range.end()});
+  });
+  WayCounts& counts = counts_of(Way::tasks);
+  counts.unread.fetch_sub(task.bytes, std::memory_order_relaxed);
+  counts.reads.reads.fetch_add(1, std::memory_order_relaxed);
+  counts.reads.waited.fetch_add(has_come ? 0 : 1, std::memory_order_relaxed);
 }
 
 bool may_be_file(const Region& region) noexcept {
@@ -95,14 +108,19 @@ FileInterest* TaskReadAhead::interest_in(std::uint64_t space) {
 
 void TaskReadAhead::begins(PendingTask& task) {
   const std::uint64_t now = base::nanoseconds();
+  bool is_read_ahead = false;
   {
     const base::LockGuard lock(mutex_);
+    is_read_ahead = !task.begun && task.taken;
     if (!task.begun && !task.reads.empty()) {
       const std::uint64_t ahead = task.taken ? now - std::min(now, task.taken_at) : 0;
       tell(task.reads.front().space, [&](FileInterest& interest) { interest.begins(ahead, now); });
     }
   }
   change([&task](PendingReads& pending) { pending.begins(task); });
+  if (is_read_ahead) {
+    count_begun(task);
+  }
 }
 
 template <class Tell>
@@ -313,6 +331,7 @@ void TaskReadAhead::take_batch() {
       }
       task->taken_at = now;
       bytes += task->bytes;
+      counts_of(Way::tasks).unread.fetch_add(task->bytes, std::memory_order_relaxed);
       for (const FilePart& part : task->reads) {
         Part& of_file = parts[part.space];
         of_file.wanted.ranges.push_back({part.range.offset, part.range.end()});
@@ -339,6 +358,7 @@ void TaskReadAhead::tell_what_was_there() {
   }
   const std::uint64_t now = base::nanoseconds();
   const bool was_there = fetch_.asked() == 0;
+  counts_of(Way::tasks).asked.fetch_add(fetch_.asked(), std::memory_order_relaxed);
   const base::LockGuard lock(mutex_);
   tell(part.space, [&](FileInterest& interest) { interest.looked_at(part.tasks, was_there, now); });
 }

@@ -12,7 +12,7 @@ import unittest
 import unittest.mock
 
 from followed import unavailable
-from support import BUILD, Case, Description, prefetch_status, preload, read_plan, replay
+from support import BUILD, Case, Description, inside_counts, prefetch_status, preload, read_plan, replay
 
 STEP = 256 << 10
 # Reads so many pieces, says so, and goes on after a line.
@@ -152,6 +152,26 @@ class Status(Case):
             (run,) = [run for run in found["runs"] if run["process"] == process.pid]
             self.assertIsNone(run["rules"], "which are the advisor's")
             self.assertEqual([file["path"] for file in found["advisor"]], [str(self.path)])
+
+    def test_programs_that_read_ahead_themselves(self):
+        """The memory is as a runtime makes it (tests/prefetch and tests/python have runtimes)."""
+        ways = (2_000_000, 500_000, 7, 2, 0, 3_000_000, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        content = struct.pack("<16Q", 0x3130454449534E49, *ways)
+        for memory, shown in ((content, True), (content[:-8], False), (bytes(128), False)):
+            with preload.shared_memory(inside_counts.NAME, memory, len(memory)):
+                own = [one for one in prefetch_status._programs() if one.process == os.getpid()]
+                self.assertEqual(len(own), shown)
+                if not shown:
+                    continue
+                tasks, calls = own[0].ways
+                self.assertEqual((tasks.asked, tasks.unread), (2_000_000, 500_000))
+                self.assertEqual((tasks.waiting.reads, tasks.waiting.waited), (7, 2))
+                self.assertEqual((calls.asked, calls.unread, calls.waiting), (3_000_000, None, None))
+                self.assertIn(os.getpid(), [one["process"] for one in self.json()["inside"]])
+                _, output, _ = self.dovetail("prefetch", "status")
+                lines = [line.split() for line in os.fsdecode(output).splitlines()]
+                self.assertIn(["7", "5", "2", "-", "2.0", "0.5", "what", "tasks", "declare"], lines)
+                self.assertIn(["-", "-", "-", "-", "3.0", "-", "what", "the", "program", "asks", "for"], lines)
 
     def test_what_has_ended_is_not_there(self):
         self.observed()

@@ -26,6 +26,7 @@ try:
         device_rates,
         device_requests,
         free_memory,
+        inside_counts,
         mapped_ahead,
         mapped_pages,
         memory_watch,
@@ -55,7 +56,7 @@ except ImportError as error:
     sys.exit(77)
 
 __all__ = [
-    "BUILD", "CACHED", "PAGE", "Case", "Description", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "device_requests", "free_memory", "hangs", "mapped_ahead", "mapped_pages", "memory_watch", "mounts", "need", "observation", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "prefetch_status", "prefetch_trace", "preload", "read_ahead_limits", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
+    "BUILD", "CACHED", "PAGE", "Case", "Description", "Extent", "Plan", "PlanError", "PlannedDevice", "PlannedFile", "Ways", "advisor", "detect", "device_rates", "device_requests", "free_memory", "hangs", "inside_counts", "mapped_ahead", "mapped_pages", "memory_watch", "mounts", "need", "observation", "observe", "open_log", "page_cache", "pages_stay", "plan_show", "prefetch_status", "prefetch_trace", "preload", "read_ahead_limits", "read_plan", "replay", "series", "series_ahead", "system_observer", "write_plan",
 ]  # fmt: skip
 PAGE = os.sysconf("SC_PAGESIZE")
 # The beginning of programs that look at the page cache, in a file that `map_file` has mapped; they touch none of its pages. `cached(memory, offset, length)`

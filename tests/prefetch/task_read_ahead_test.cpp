@@ -9,6 +9,7 @@
 
 #include "dovetail/dovetail.hpp"
 #include "prefetch/cold_file.hpp"
+#include "prefetch/inside_counts.hpp"
 #include "tasking/core.hpp"
 
 namespace dovetail::prefetching {
@@ -58,6 +59,31 @@ TEST_F(TaskReadAheadTest, TheBytesAreThereBeforeTheTaskBegins) {
   runtime_->wait();
   EXPECT_TRUE(std::equal(read.begin(), read.end(), cold_.content().begin() + mebibyte));
   EXPECT_EQ(ahead().ahead(), 0U);
+}
+
+TEST_F(TaskReadAheadTest, WhatWasReadAheadIsCounted) {
+  WayCounts& counts = counts_of(Way::tasks);
+  const std::uint64_t asked = counts.asked;
+  const std::uint64_t unread = counts.unread;
+  const std::uint64_t reads = counts.reads.reads;
+  const std::uint64_t waited = counts.reads.waited;
+  hold(gate_, computed_);
+  runtime_->spawn({.access = {in(computed_), in(file_, 0, block)}}, [] {});
+  runtime_->spawn({.access = {in(computed_), in(file_, mebibyte, block)}}, [] {});
+  cold_.await({{0, block}, {mebibyte, block}});
+  await_rest();
+  EXPECT_EQ(counts.asked, asked + 2 * block);
+  EXPECT_EQ(counts.unread, unread + 2 * block);
+  EXPECT_EQ(counts.reads.reads, reads);
+  const test::KeptInMemory kept(cold_.path(), block);
+  posix_fadvise(file_.descriptor(), mebibyte, block, POSIX_FADV_DONTNEED);
+  gate_.release();
+  runtime_->wait();
+  EXPECT_EQ(counts.unread, unread);
+  EXPECT_EQ(counts.reads.reads, reads + 2);
+  if (kept.is_kept()) {
+    EXPECT_EQ(counts.reads.waited, waited + 1) << "of one the end was not there any more";
+  }
 }
 
 TEST_F(TaskReadAheadTest, NoMoreThanTheWindowIsReadAheadAndTasksThatBeginMakeRoom) {

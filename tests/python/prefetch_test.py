@@ -10,6 +10,7 @@ import threading
 
 import dovetail as dt
 import pytest
+from dovetail import prefetch_status
 
 MEBIBYTE = 1 << 20
 C_LIBRARY = ctypes.CDLL(None, use_errno=True)
@@ -138,3 +139,19 @@ def test_what_are_no_ranges_is_refused(cold):
             dt.prefetch(file, [(0, 1, 2)])
         with pytest.raises((AttributeError, TypeError)):
             dt.prefetch(str(cold), [(0, 1)])
+
+
+def test_what_was_brought_is_shown(cold):
+    before = _asked_for()
+    with dt.open(cold, "r") as file:
+        dt.prefetch(file, [(0, MEBIBYTE)])
+        wait_until_cached(cold, 0, MEBIBYTE)
+        while _asked_for() - before < MEBIBYTE:
+            os.sched_yield()
+    assert _asked_for() - before == MEBIBYTE
+
+
+def _asked_for() -> int:
+    """Bytes that `dovetail prefetch status` shows of this process for calls of `dt.prefetch`."""
+    found = [one for one in prefetch_status._programs() if one.process == os.getpid()]
+    return sum(way.asked for one in found for way in one.ways if way.way == "what the program asks for")

@@ -1,0 +1,40 @@
+#include "prefetch/inside_counts.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "base/descriptor.hpp"
+
+namespace dovetail::prefetching {
+namespace {
+
+constinit InsideCounts without_memory{};
+
+InsideCounts* make() noexcept {
+  base::Descriptor made(memfd_create("dovetail-inside", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Whoever looks at it must not find it shorter than it was.
+  if (made.get() < 0 || ftruncate(made.get(), sizeof(InsideCounts)) != 0 ||
+      fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return &without_memory;
+  }
+  void* const memory = mmap(nullptr, sizeof(InsideCounts), PROT_READ | PROT_WRITE, MAP_SHARED, made.get(), 0);
+  if (memory == MAP_FAILED) {
+    return &without_memory;
+  }
+  made.release();
+  auto* const counts = new (memory) InsideCounts{};
+  counts->magic = InsideCounts::expected_magic;
+  return counts;
+}
+
+}  // namespace
+
+WayCounts& counts_of(Way way) noexcept {
+  static InsideCounts* const counts = make();
+  return counts->by_way[static_cast<std::size_t>(way)];
+}
+
+}  // namespace dovetail::prefetching
