@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "device/device.hpp"
 #include "dovetail/dovetail.hpp"
+#include "prefetch/inside_counts.hpp"
 #include "storage/fault_folder.hpp"
 #include "tasking/background.hpp"
 
@@ -100,6 +101,21 @@ TEST_F(ReadAheadTest, TheNextStepIsThereWhenTheProgramAsksForIt) {
   while (at + step_bytes <= content.size()) {
     read_step();
   }
+}
+
+TEST_F(ReadAheadTest, WhatIsFetchedIsShownWithWhatNothingHasRead) {
+  WayCounts& counts = counts_of(Way::steps);
+  const std::uint64_t asked = counts.asked;
+  const std::uint64_t unread = counts.unread;
+  const std::uint64_t reads = counts.reads.reads;
+  read_steps(2);
+  await_fetched(step_bytes);
+  EXPECT_EQ(read_step(), step_bytes);
+  ahead.reset();
+  EXPECT_EQ(counts.asked, asked + statistics.bytes_fetched);
+  EXPECT_EQ(counts.unread, unread + statistics.bytes_fetched - step_bytes);
+  EXPECT_EQ(counts.reads.reads, reads + 4);
+  EXPECT_GE(counts.reads.nanoseconds, statistics.waited);
 }
 
 TEST_F(ReadAheadTest, WhatIsFetchedIsCountedForTheDevice) {
