@@ -71,6 +71,11 @@ elif way == "cached":
     print(sum(len(os.pread(descriptor, BLOCK, offset)) for offset in range(0, size, BLOCK)))
     while len(os.listdir("/proc/self/task")) > 1:
         pass  # the helper looks whether the file is cached, and ends
+elif way == "direct":
+    import mmap
+    direct = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    buffer = mmap.mmap(-1, BLOCK)
+    print(sum(os.preadv(direct, [buffer], number * BLOCK) for number in range(4)))
 elif way == "all":
     print(sum(len(os.pread(descriptor, BLOCK, offset)) for offset in range(0, size, BLOCK)))
 """
@@ -149,6 +154,11 @@ class Rules(Case):
         self.assertEqual(int(blocks), 13)
         self.assertEqual(int(in_time) + int(late), 12, "the first block was not asked for before")
         self.assertEqual(unread, "3.1", "three blocks behind the last one")
+
+    def test_what_bypasses_the_page_cache_is_left_alone(self):
+        report = self.folder / "report.txt"
+        self.assertEqual(self.read("direct", WillNeed={}, report=report), [str(4 * BLOCK)])
+        self.assertEqual(report.read_text().splitlines()[1:], ["no file was read that a rule is about"])
 
     def test_a_rule_has_no_more_memory_than_it_says(self):
         report = self.folder / "report.txt"
