@@ -37,7 +37,8 @@ class PythonBytes final : public storage::GrowingBytes {
   // With the interpreter.
   Held cut_to(std::size_t bytes) && {
     if (!object_) {
-      return checked(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(small_.get()), static_cast<Py_ssize_t>(bytes)));
+      return checked(
+          PyBytes_FromStringAndSize(reinterpret_cast<const char*>(small_.get()), static_cast<Py_ssize_t>(bytes)));
     }
     resize_object(bytes);
     return std::move(object_);

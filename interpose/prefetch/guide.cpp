@@ -36,9 +36,10 @@ std::uint64_t this_reader(int number) noexcept {
   return static_cast<std::uint64_t>(getpid()) << 32 | static_cast<std::uint32_t>(number);
 }
 
-std::uint32_t this_second() noexcept {
-  constexpr std::uint64_t of_a_second = 1'000'000'000;
-  return static_cast<std::uint32_t>(base::coarse_nanoseconds() / of_a_second);
+// A program that computes for some seconds between two blocks of a file still counts as one that reads it.
+std::uint32_t this_period() noexcept {
+  constexpr std::uint64_t nanoseconds_of_one = 8'000'000'000;
+  return static_cast<std::uint32_t>(base::coarse_nanoseconds() / nanoseconds_of_one);
 }
 
 }  // namespace
@@ -125,7 +126,7 @@ void Guide::note(int number, Descriptor& descriptor, std::uint64_t offset, std::
     return;
   }
   const std::uint32_t rule = guidance.rule.load(std::memory_order_relaxed);
-  const AdviceTable::Noted noted = table_.note(rule, file, offset, bytes, this_reader(number), this_second());
+  const AdviceTable::Noted noted = table_.note(rule, file, offset, bytes, this_reader(number), this_period());
   set_advice(number, guidance, of_descriptor(noted.kind));
   // Of two threads that share the descriptor, none leaves bounds that only together are wrong.
   guidance.to.store(0, std::memory_order_relaxed);

@@ -44,8 +44,8 @@ def advised(memory: int, size: int) -> Iterator[Advised]:
     timed = any(os.pread(memory, 8, _TIMED_AT))
     for entry in file_table.entries(memory, _first(size), _ADVISED.size):
         reads, hits, late, released, unread = _ADVISED.unpack(entry.rest)
-        # Programs change the number by and by: it may be less than nothing for a moment.
-        unread = 0 if unread >> 63 else unread
+        # Blocks that were in memory already were not asked for; and programs change the number by and by, so that it may be less than nothing for a moment.
+        unread = 0 if unread >> 63 else min(unread, entry.asked)
         waiting = Waiting.of(entry.waiting) if timed else None
         yield Advised(entry.path, entry.asked, released, reads, hits, late, unread, entry.given_up, waiting)
 

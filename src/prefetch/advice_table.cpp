@@ -90,40 +90,44 @@ BlockCache::Sizes AdviceTable::sizes(std::uint32_t rule, std::uint64_t file_byte
   return {block_bytes, file_bytes, found.cache_blocks, found.ahead_blocks};
 }
 
-std::uint32_t FilesBeingRead::count(std::uint32_t second, bool is_new) noexcept {
+std::uint32_t FilesBeingRead::count(std::uint32_t period, bool is_new) noexcept {
   constexpr std::uint32_t most = 0xffff;
   std::uint64_t known = counted_.load(std::memory_order_relaxed);
   for (;;) {
-    const auto of = static_cast<std::uint32_t>(known >> 32);
+    auto of = static_cast<std::uint32_t>(known >> 32);
     std::uint32_t now = known >> 16 & most;
     std::uint32_t before = known & most;
-    if (of != second) {
-      before = of + 1 == second ? now : 0;
+    // A thread that was held up brings a period that others have ended.
+    if (static_cast<std::int32_t>(period - of) > 0) {
+      before = of + 1 == period ? now : 0;
       now = 0;
+      of = period;
     }
     now = std::min(now + (is_new ? 1U : 0U), most);
-    const std::uint64_t next = std::uint64_t{second} << 32 | std::uint64_t{now} << 16 | before;
+    const std::uint64_t next = std::uint64_t{of} << 32 | std::uint64_t{now} << 16 | before;
     if (next == known || counted_.compare_exchange_weak(known, next, std::memory_order_relaxed)) {
       return std::max({now, before, 1U});
     }
   }
 }
 
-std::uint64_t AdviceTable::share_of(std::uint32_t rule, AdvisedFile& file, std::uint32_t second) const noexcept {
+std::uint64_t AdviceTable::share_of(std::uint32_t rule, AdvisedFile& file, std::uint32_t period) const noexcept {
   const Rule& own = rules_[rule];
   const std::uint64_t of_rule = own.memory_bytes;
   const std::uint64_t of_all = header_->window.load(std::memory_order_relaxed);
   if (of_rule == 0 && of_all == 0) {
     return far_end;
   }
-  const bool is_new = file.counted_in.exchange(second, std::memory_order_relaxed) != second;
-  const std::uint32_t like_it = rules_[std::min(own.shared, all_rules_ - 1)].being_read.count(second, is_new);
-  const std::uint32_t all = header_->being_read.count(second, is_new);
+  const bool is_new = file.counted_in.exchange(period, std::memory_order_relaxed) != period;
+  // Rules without a memory of their own share none, whatever rule they name.
+  const std::uint32_t like_it =
+      of_rule == 0 ? 1 : rules_[std::min(own.shared, all_rules_ - 1)].being_read.count(period, is_new);
+  const std::uint32_t all = header_->being_read.count(period, is_new);
   return std::min(of_rule == 0 ? far_end : of_rule / like_it, of_all == 0 ? far_end : of_all / all);
 }
 
 AdviceTable::Noted AdviceTable::note(std::uint32_t rule, AdvisedFile& file, std::uint64_t offset, std::uint64_t bytes,
-                                     std::uint64_t reader, std::uint32_t second) const noexcept {
+                                     std::uint64_t reader, std::uint32_t period) const noexcept {
   const AdvisedPart part = this->part(rule, offset);
   const std::uint64_t size = file.size.load(std::memory_order_relaxed);
   BlockCache::Sizes sizes = this->sizes(rule, size);
@@ -133,12 +137,15 @@ AdviceTable::Noted AdviceTable::note(std::uint32_t rule, AdvisedFile& file, std:
   } else if (part.kind != AdviceKind::will_need || sizes.ahead_blocks == 0 || size <= file.piece) {
     return {part.kind, part.range, 0};
   }
-  const std::uint64_t share = share_of(rule, file, second) / sizes.block_bytes;
-  if (share == 0 && part.kind == AdviceKind::will_need) {
-    return {part.kind, {}, 0};  // the next read looks again
+  // What the program reads itself is no memory that the rule takes.
+  if (part.kind == AdviceKind::will_need) {
+    const std::uint64_t share = share_of(rule, file, period) / sizes.block_bytes;
+    if (share == 0) {
+      return {part.kind, {}, 0};  // the next read looks again
+    }
+    sizes.file_blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(share, BlockCache::most_blocks));
+    sizes.cache_blocks = std::min(sizes.cache_blocks, sizes.file_blocks);
   }
-  sizes.file_blocks = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, BlockCache::most_blocks));
-  sizes.cache_blocks = std::min(sizes.cache_blocks, sizes.file_blocks);
   const std::uint64_t end = std::min({offset + bytes, part.range.end, size});
   file.blocks.note({offset, end}, reader, {part.range.offset, std::min(part.range.end, size)}, sizes);
   const std::uint64_t last = (std::max(end, offset + 1) - 1) / sizes.block_bytes;

@@ -33,7 +33,7 @@ struct alignas(4096) AdvisedFile : FileEntry {
   std::uint32_t rule;
   std::atomic<std::uint32_t> looked;      // not 0: it was asked whether all of the file is cached
   std::atomic<std::uint64_t> holder;      // a `Holder`: the one that has looked last, or has told the advisor
-  std::atomic<std::uint32_t> counted_in;  // the second in which it was counted among the files that are read
+  std::atomic<std::uint32_t> counted_in;  // the period in which it was counted among the files that are read
   std::uint32_t reserved;
   BlockCache blocks;
 
@@ -47,11 +47,11 @@ static_assert(sizeof(AdvisedFile) == 8192);
 /// How many files programs read at the time, in memory that they share: nothing has to be taken back by a program that is killed. All bytes zero is none.
 class FilesBeingRead {
  public:
-  /// In this second a file is read. `is_new`: for the first time. @returns how many are, of those of this second and of the one before the greater number; at least 1.
-  std::uint32_t count(std::uint32_t second, bool is_new) noexcept;
+  /// In this period a file is read. `is_new`: for the first time. @returns how many are, of those of the latest period and of the one before the greater number; at least 1.
+  std::uint32_t count(std::uint32_t period, bool is_new) noexcept;
 
  private:
-  std::atomic<std::uint64_t> counted_;  // the second, and in 16 bits each the files of it and of the one before
+  std::atomic<std::uint64_t> counted_;  // the latest period, and in 16 bits each the files of it and of the one before
 };
 
 class AdviceTable {
@@ -80,9 +80,10 @@ class AdviceTable {
     Range inside;               // what this reader reads in there next means nothing new
     std::uint64_t block_bytes;  // 0: the part is not read by blocks, so that there is no advice for any
   };
-  /// Notes a read of a file under its rule, in this second of any one clock. `reader`, and the threads that may call it: as in `BlockCache::note`. `bytes` is not 0.
+  /// Notes a read of a file under its rule. `period`: numbers of periods of one length, by any one clock; files that come to another block in the same period, or in two that
+  /// follow, share memory. `reader`, and the threads that may call it: as in `BlockCache::note`. `bytes` is not 0.
   Noted note(std::uint32_t rule, AdvisedFile& file, std::uint64_t offset, std::uint64_t bytes, std::uint64_t reader,
-             std::uint32_t second) const noexcept;
+             std::uint32_t period) const noexcept;
   /// From now on, the blocks of all files have so many bytes at most, of those that are read at the time. 0: any number.
   void limit(std::uint64_t bytes) noexcept { header_->window.store(bytes, std::memory_order_relaxed); }
   /// Of a number below `files()`.
@@ -155,7 +156,7 @@ class AdviceTable {
   static_assert(sizeof(Rule) == 64 && sizeof(Region) == 24);
 
   /// What the file may have of what the rule, and all of them, may keep. Counts it among those that are read.
-  std::uint64_t share_of(std::uint32_t rule, AdvisedFile& file, std::uint32_t second) const noexcept;
+  std::uint64_t share_of(std::uint32_t rule, AdvisedFile& file, std::uint32_t period) const noexcept;
   std::string_view text(std::uint32_t from, std::uint32_t bytes) const noexcept;
 
   Header* header_ = nullptr;

@@ -105,22 +105,27 @@ void arrange(std::vector<Range>& ranges, const storage::OpenFile& file, const Se
   ranges.resize(arrange(ranges.data(), static_cast<std::uint32_t>(ranges.size()), gap, settings.window / 2));
 }
 
-bool is_in_memory(const std::weak_ptr<storage::OpenFile>& file, Range range) {
+InMemory in_memory(const std::weak_ptr<storage::OpenFile>& file, Range range) {
   const storage::Uninterposed plain;
   const Use use(file);
   if (use.descriptor() < 0) {
-    return false;
+    return InMemory::unknown;
   }
   const std::int64_t pages = cached_pages(use.descriptor(), range, syscall);
-  struct stat status{};
-  if (pages < 0 || are_all(pages, range)) {
-    return pages >= 0;
+  if (pages < 0) {
+    return InMemory::unknown;
   }
-  if (fstat(use.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return false;
+  if (are_all(pages, range)) {
+    return InMemory::all;
   }
-  range.end = std::min(range.end, static_cast<std::uint64_t>(status.st_size));
-  return range.offset >= range.end || are_all(pages, range);
+  // What is known of the size will do: a server is not asked.
+  struct statx status{};
+  if (statx(use.descriptor(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &status) != 0 ||
+      !S_ISREG(status.stx_mode)) {
+    return InMemory::missing;
+  }
+  range.end = std::min<std::uint64_t>(range.end, status.stx_size);
+  return range.offset >= range.end || are_all(pages, range) ? InMemory::all : InMemory::missing;
 }
 
 bool Fetch::has_room() const noexcept {

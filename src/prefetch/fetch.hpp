@@ -25,9 +25,14 @@ struct Wanted {
 /// Sorts what is wanted of a file, and fills gaps that cost less than a request. They have at most half of the window together.
 void arrange(std::vector<Range>& ranges, const storage::OpenFile& file, const Settings& settings);
 
-/// Whether all of a range that is not empty is in memory, as far as the file goes; false where the kernel cannot say. Waits for no device: it takes less than a microsecond,
-/// and some microseconds for each MiB.
-bool is_in_memory(const std::weak_ptr<storage::OpenFile>& file, Range range);
+enum class InMemory : std::uint8_t {
+  all,
+  missing,  ///< Something is.
+  unknown,  ///< The file is closed, or the kernel does not say: to those who neither own it nor may write it, for example.
+};
+/// Whether all of a range that is not empty is in memory, as far as the file goes. Waits for no device and no server: it takes less than a microsecond, and some microseconds
+/// for each MiB.
+InMemory in_memory(const std::weak_ptr<storage::OpenFile>& file, Range range);
 
 /// Makes system calls that block, so it runs where that stalls nothing. One thread at a time uses it.
 class Fetch {

@@ -57,7 +57,7 @@ std::uint64_t size_of(std::uint64_t space) noexcept {
 void count_begun(const PendingTask& task) {
   const bool has_come = std::ranges::all_of(task.reads, [](const FilePart& part) {
     return part.range.length == 0 ||
-           is_in_memory(storage::declared_file(part.space), {part.range.end() - 1, part.range.end()});
+           in_memory(storage::declared_file(part.space), {part.range.end() - 1, part.range.end()}) != InMemory::missing;
   });
   WayCounts& counts = counts_of(Way::tasks);
   counts.unread.fetch_sub(task.bytes, std::memory_order_relaxed);
@@ -241,15 +241,31 @@ std::unique_ptr<tasking::ObservedTask> TaskReadAhead::spawned(const AccessList& 
   }
 }
 
+// Where the kernel does not say it, nothing is to be read ahead by default.
+bool TaskReadAhead::is_in_memory(const FilePart& part) const {
+  const InMemory found = in_memory(storage::declared_file(part.space), {part.range.offset, part.range.end()});
+  return found == InMemory::all || (found == InMemory::unknown && !settings_.whole_files);
+}
+
 bool TaskReadAhead::is_there(const PendingTask& task) {
   bool all = true;
   const std::uint64_t now = base::nanoseconds();
   for (const FilePart& part : task.reads) {
-    const bool is_there = part.range.length == 0 ||
-                          is_in_memory(storage::declared_file(part.space), {part.range.offset, part.range.end()});
+    const bool is_empty = part.range.length == 0;
+    const bool is_there = is_empty || is_in_memory(part);
     all &= is_there;
     const base::LockGuard lock(mutex_);
-    tell(part.space, [&](FileInterest& interest) { interest.was_seen(is_there, now); });
+    const auto was_seen = [&](FileInterest& interest) { interest.was_seen(is_there, now); };
+    FileInterest* const own = interest_in(part.space);
+    if (own != nullptr && is_empty) {
+      was_seen(*own);  // which says nothing of files that are new
+    } else if (own != nullptr) {
+      const bool rested = own->rests();
+      tell(part.space, was_seen);
+      if (rested && !own->rests()) {
+        keep_at_rest(part.space, 0);
+      }
+    }
   }
   return all;
 }

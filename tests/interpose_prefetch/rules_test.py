@@ -173,7 +173,7 @@ class Rules(Case):
         self.assertEqual((status, output), (0, f"{16 * BLOCK}\n".encode()))
         line = next(line for line in report.read_text().splitlines() if str(self.path) in line)
         self.assertIn("all of it was in memory", line)
-        self.assertEqual(line.split()[4:6], ["0.0", "0.0"])
+        self.assertEqual(line.split()[4:7], ["0.0", "0.0", "0.0"])
 
     def test_what_is_wrong_with_a_configuration_is_told_before_the_program_runs(self):
         path = self.folder / "advice.json"

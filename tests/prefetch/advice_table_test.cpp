@@ -153,13 +153,35 @@ TEST(AdviceTableTest, FilesThatAreReadAtTheTimeShareTheMemoryOfTheirRule) {
   AdviceTable table = memory.table();
   EXPECT_EQ(asked_by_a_read(table, 0, 1, 0, 10), 4U);
   EXPECT_EQ(asked_by_a_read(table, 1, 2, 0, 10), 2U) << "rules that share have one count of files";
-  EXPECT_EQ(asked_by_a_read(table, 0, 1, 10 * mebibyte, 11), 2U) << "files of the last second count";
+  EXPECT_EQ(asked_by_a_read(table, 0, 1, 10 * mebibyte, 11), 2U) << "files of the period before count";
   EXPECT_EQ(asked_by_a_read(table, 2, 3, 0, 11), 4U) << "a rule without a limit";
   EXPECT_EQ(asked_by_a_read(table, 0, 1, 20 * mebibyte, 13), 4U) << "it is alone now";
   EXPECT_EQ(asked_by_a_read(table, 0, 4, 0, 13), 2U);
   EXPECT_EQ(asked_by_a_read(table, 0, 5, 0, 13), 1U);
   EXPECT_EQ(asked_by_a_read(table, 0, 6, 0, 13), 1U);
   EXPECT_EQ(asked_by_a_read(table, 0, 7, 0, 13), 0U) << "less than a block is none";
+}
+
+TEST(AdviceTableTest, FilesOfRulesWithoutALimitTakeNoMemoryOfARuleThatHasOne) {
+  const std::vector<AdvisedPart> all{{{0, far_end}, AdviceKind::will_need}};
+  AdviceMemory memory({{.pattern = "/a", .process = {}, .parts = all, .memory_bytes = 4 * mebibyte},
+                       {.pattern = "/b", .process = {}, .parts = all}});
+  AdviceTable table = memory.table();
+  table.limit(1024 * mebibyte);
+  for (std::uint64_t number = 2; number < 5; ++number) {
+    EXPECT_EQ(asked_by_a_read(table, 1, number, 0, 10), 4U);
+  }
+  EXPECT_EQ(asked_by_a_read(table, 0, 1, 0, 10), 4U);
+}
+
+TEST(AdviceTableTest, AThreadThatWasHeldUpForgetsNoFileOfALaterPeriod) {
+  FilesBeingRead files;
+  EXPECT_EQ(files.count(11, true), 1U);
+  EXPECT_EQ(files.count(11, true), 2U);
+  EXPECT_EQ(files.count(10, true), 3U);
+  EXPECT_EQ(files.count(11, false), 3U);
+  EXPECT_EQ(files.count(12, true), 3U);
+  EXPECT_EQ(files.count(13, true), 1U);
 }
 
 TEST(AdviceTableTest, AllRulesHaveTheMemoryThatIsToBeHad) {
@@ -169,7 +191,7 @@ TEST(AdviceTableTest, AllRulesHaveTheMemoryThatIsToBeHad) {
   AdviceTable table = memory.table();
   table.limit(6 * mebibyte);
   EXPECT_EQ(asked_by_a_read(table, 0, 1, 0, 10), 4U);
-  EXPECT_EQ(asked_by_a_read(table, 1, 2, 0, 10), 1U) << "two files are read by rules that share";
+  EXPECT_EQ(asked_by_a_read(table, 1, 2, 0, 10), 2U) << "no other file has memory of its rule";
   EXPECT_EQ(asked_by_a_read(table, 0, 3, 0, 10), 2U);
   table.limit(1);
   EXPECT_EQ(asked_by_a_read(table, 0, 1, 50 * mebibyte, 10), 0U);

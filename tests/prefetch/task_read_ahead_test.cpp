@@ -2,14 +2,19 @@
 #include "prefetch/task_read_ahead.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <thread>
 
 #include "dovetail/dovetail.hpp"
 #include "prefetch/cold_file.hpp"
 #include "prefetch/inside_counts.hpp"
+#include "prefetch/page_cache.hpp"
 #include "tasking/core.hpp"
 
 namespace dovetail::prefetching {
@@ -177,14 +182,52 @@ TEST_F(TaskReadAheadTest, TasksThatFindAllThereAreNotNoted) {
   }
 }
 
+TEST_F(TaskReadAheadTest, ARestIsOverWithTheFirstTaskThatMissesSomething) {
+  {
+    const test::KeptInMemory kept(cold_.path(), 4 * mebibyte);
+    if (!kept.is_kept()) {
+      GTEST_SKIP() << "this process may not keep so much in memory";
+    }
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_FALSE(notes_a_reader(*runtime_, file_)) << i;
+    }
+  }
+  cold_.forget();
+  while (!notes_a_reader(*runtime_, file_)) {
+  }
+  EXPECT_NE(runtime_->core().observer->spawned({in(file_, 2 * mebibyte, block)}), nullptr);
+}
+
+// It says what is in memory to those who own the file, or may write it.
+TEST_F(TaskReadAheadTest, AFileOfWhichTheKernelSaysNothingIsLeftToItself) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "it takes another user";
+  }
+  unsetenv("DOVETAIL_PREFETCH_TASKS");
+  runtime_.emplace(Options{.workers = 1});
+  chmod(cold_.path().c_str(), 0644);
+  const File file = File::open(cold_.path(), O_RDONLY);
+  EXPECT_TRUE(notes_a_reader(*runtime_, file));
+  cold_.forget();
+  std::thread other([&] {
+    constexpr uid_t nobody = 65534;
+    // This thread alone: the C library would change them all.
+    ASSERT_EQ(syscall(SYS_setresuid, nobody, nobody, nobody), 0);
+    EXPECT_FALSE(notes_a_reader(*runtime_, file));
+  });
+  other.join();
+}
+
 TEST_F(TaskReadAheadTest, OfAFileThatIsHalfThereTheOtherHalfIsNoted) {
   const test::KeptInMemory kept(cold_.path(), 2 * mebibyte);
   if (!kept.is_kept()) {
     GTEST_SKIP() << "this process may not keep so much in memory";
   }
   const auto notes = [&](std::size_t offset) {
-    // What keeping the first half has brought of the other.
-    posix_fadvise(file_.descriptor(), 2 * mebibyte, 2 * mebibyte, POSIX_FADV_DONTNEED);
+    // What keeping the first half brings of the other, and what was noted, may still be on its way.
+    while (offset >= 2 * mebibyte && cached_pages(file_.descriptor(), {offset, offset + 64 * kibibyte}, syscall) > 0) {
+      posix_fadvise(file_.descriptor(), 2 * mebibyte, 2 * mebibyte, POSIX_FADV_DONTNEED);
+    }
     return runtime_->core().observer->spawned({in(file_, offset, 64 * kibibyte)}) != nullptr;
   };
   for (std::size_t i = 0; i < 200; ++i) {

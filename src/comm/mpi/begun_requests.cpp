@@ -10,12 +10,17 @@ BegunRequests& BegunRequests::of_process() noexcept {
   return made;
 }
 
-void BegunRequests::Entry::forget_message() noexcept {
-  std::array<std::uint64_t, 6> words{};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    words[i] = words_[i].load(std::memory_order_relaxed);
+bool BegunRequests::Entry::forget_message(std::uint64_t handle, const BegunRequest& known) noexcept {
+  std::uint64_t message = known.message;
+  if (!words_[4].compare_exchange_strong(message, 0, std::memory_order_relaxed)) {
+    return false;
   }
-  write(words[0], words[1], words[2], words[3], 0, words[5]);
+  // Of what was read, not of what is here now: if another thread is noting a request meanwhile, the entry counts as none.
+  check_.store(
+      check_of(handle, std::bit_cast<std::uint64_t>(known.call),
+               std::bit_cast<std::uint64_t>(known.communicator.handle), peer_and_tag(known.peer, known.tag), 0, 0),
+      std::memory_order_relaxed);
+  return true;
 }
 
 std::optional<BegunRequest> BegunRequests::Entry::read(std::uint64_t handle) const noexcept {
@@ -56,10 +61,9 @@ std::optional<BegunRequest> BegunRequests::find(std::uint64_t handle) const noex
 std::optional<BegunRequest> BegunRequests::take_message(std::uint64_t handle) noexcept {
   Entry* const entry = sets_[place_of(handle)].find(handle);
   const auto taken = entry != nullptr ? entry->read(handle) : std::nullopt;
-  if (!taken || taken->message == 0) {
+  if (!taken || taken->message == 0 || !entry->forget_message(handle, *taken)) {
     return std::nullopt;
   }
-  entry->forget_message();
   return taken;
 }
 

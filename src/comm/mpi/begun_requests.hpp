@@ -54,8 +54,7 @@ class BegunRequests {
       entry = &set.oldest_entry();
     }
     return entry->write(handle, std::bit_cast<std::uint64_t>(call), std::bit_cast<std::uint64_t>(communicator.handle),
-                        static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32U,
-                        message, std::bit_cast<std::uint64_t>(channel));
+                        peer_and_tag(peer, tag), message, std::bit_cast<std::uint64_t>(channel));
   }
   /// Nothing if it is not known.
   std::optional<BegunRequest> find(std::uint64_t handle) const noexcept;
@@ -72,19 +71,20 @@ class BegunRequests {
     /// @returns The message that was here.
     std::uint64_t write(std::uint64_t handle, std::uint64_t call, std::uint64_t communicator,
                         std::uint64_t peer_and_tag, std::uint64_t message, std::uint64_t channel) noexcept {
-      const std::uint64_t before = words_[4].load(std::memory_order_relaxed);
+      std::uint64_t before = words_[4].load(std::memory_order_relaxed);
       words_[0].store(handle, std::memory_order_relaxed);
       words_[1].store(call, std::memory_order_relaxed);
       words_[2].store(communicator, std::memory_order_relaxed);
       words_[3].store(peer_and_tag, std::memory_order_relaxed);
       if ((before | message) != 0) [[unlikely]] {
-        words_[4].store(message, std::memory_order_relaxed);
+        before = words_[4].exchange(message, std::memory_order_relaxed);
         words_[5].store(channel, std::memory_order_relaxed);
       }
       check_.store(check_of(handle, call, communicator, peer_and_tag, message, channel), std::memory_order_relaxed);
       return before;
     }
-    void forget_message() noexcept;
+    /// @returns Whether the message was still here: it is told once.
+    bool forget_message(std::uint64_t handle, const BegunRequest& known) noexcept;
     std::optional<BegunRequest> read(std::uint64_t handle) const noexcept;
 
    private:
@@ -117,6 +117,9 @@ class BegunRequests {
     Entry& oldest_entry() noexcept;
   };
 
+  static std::uint64_t peer_and_tag(int peer, int tag) noexcept {
+    return static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32U;
+  }
   /// Handles differ in their lower bits.
   static std::size_t place_of(std::uint64_t handle) noexcept {
     return static_cast<std::size_t>((handle * 0x9E37'79B9'7F4A'7C15U) >> (64U - bits_of_sets));
