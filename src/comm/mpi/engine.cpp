@@ -80,12 +80,13 @@ void tell_of_start(Operation& operation) noexcept {
   }
 }
 
-// Most messages have gone when they have been started. Then asking costs nothing, and what is sent may be written to again.
-bool has_gone(Operation& operation, Library& library) noexcept {
+// A task that pauses may go on at once. Of a bound one, most sends have gone when they have been started; then asking costs nothing, and what is
+// sent may be written to again.
+bool has_ended_at_once(Operation& operation, Library& library) noexcept {
   const Description& of = operation.description;
   Operation* const asked = &operation;
   unsigned place = 0;
-  return operation.wait == nullptr && of.peer != detail::mpi::no_peer && !of.receives &&
+  return (operation.wait != nullptr || (of.peer != detail::mpi::no_peer && !of.receives)) &&
          library.test(operation.request.data(), std::span(&asked, 1), &place) > 0;
 }
 
@@ -211,12 +212,12 @@ Operation* Engine::take_in(Library& library) noexcept {
     }
     // MPI asks nothing of a request that is null, so it would never end.
     if (operation->code != 0 || library.is_null(operation->request.data()) ||
-        (!is_of_program && has_gone(*operation, library))) {
+        (!is_of_program && has_ended_at_once(*operation, library))) {
       operation->next = std::exchange(ended, operation);
     } else {
       outstanding_.add(library, operation);
       ++unasked_;
-      is_task_paused_ = is_task_paused_ || operation->wait != nullptr;
+      is_task_paused_ = is_task_paused_ || (is_of_program && operation->wait != nullptr);
     }
     operation = next;
   }
