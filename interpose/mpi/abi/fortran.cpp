@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -128,20 +129,49 @@ struct LargeDescribed {
   static inline constinit Calls calls{};
 };
 
-template <class Name, class... Words>
-Description describe(const std::tuple<Words...>& words) noexcept {
+// What calls with as many arguments have in common is compiled for each number of arguments, and not for each call.
+template <std::size_t count>
+using Words = std::array<void*, count>;
+
+template <class Name, class Given>
+Description describe(const Given& words) noexcept {
   return Name::Of::of(Name::name, Fortran{}, words);
 }
 
 // `form` with a request of Fortran, which becomes one of C.
-template <class... Words>
-int start(Procedure form, MPI_Request* request, Words... words) {
+template <std::size_t count>
+int start(Procedure form, MPI_Request* request, const Words<count>& words) {
   MPI_Fint started{};
-  const int code = code_of(form, words..., static_cast<void*>(&started));
+  const int code =
+      std::apply([&](auto... each) { return code_of(form, each..., static_cast<void*>(&started)); }, words);
   if (code == MPI_SUCCESS) {
     *request = request_of(started);
   }
   return code;
+}
+
+template <std::size_t count>
+[[gnu::noinline]] int pause_for(const Description& description, Procedure form, const Words<count>& words,
+                                void* status = nullptr) {
+  return paused(description, [&](MPI_Request* request) { return start(form, request, words); }, status);
+}
+
+template <std::size_t count>
+[[gnu::noinline]] int make_collective(const char* name, Procedure form, const Words<count>& words) {
+  return with_request(dovetail::mpi::detail::describe(name, Fortran::communicator(words.back())),
+                      [&](MPI_Request* request) { return start(form, request, words); });
+}
+
+// The code comes between the arguments and the lengths of texts among them.
+template <std::size_t count, std::size_t texts>
+[[gnu::noinline]] int make_held(const Description& description, Procedure call, const Words<count>& words,
+                                const Words<texts>& lengths) {
+  return held(description, [&] {
+    MPI_Fint code = MPI_SUCCESS;
+    std::apply([&](auto... each) { make(call, each...); },
+               std::tuple_cat(words, std::tuple(static_cast<void*>(&code)), lengths));
+    return code;
+  });
 }
 
 // The wrappers of each kind in calls.def. `i`: one for each parameter of the call in C, but for the status.
@@ -152,8 +182,8 @@ struct Started {
       make(Dialect::calls.*Name::blocking, given..., code);
       return;
     }
-    set_code(code, paused(describe<Name>(std::tuple(given...)),
-                          [&](MPI_Request* request) { return start(Dialect::calls.*Name::form, request, given...); }));
+    const Words<sizeof...(i)> words{given...};
+    set_code(code, pause_for(describe<Name>(words), Dialect::calls.*Name::form, words));
   }
 };
 template <class Dialect, class Name, std::size_t... i>
@@ -163,19 +193,14 @@ struct Received {
       make(Dialect::calls.*Name::blocking, given..., status, code);
       return;
     }
-    set_code(code, paused(
-                       describe<Name>(std::tuple(given...)),
-                       [&](MPI_Request* request) { return start(Dialect::calls.*Name::form, request, given...); },
-                       status_or_null(status)));
+    const Words<sizeof...(i)> words{given...};
+    set_code(code, pause_for(describe<Name>(words), Dialect::calls.*Name::form, words, status_or_null(status)));
   }
 };
 template <class Dialect, class Name, std::size_t... i>
 struct Collective {
   static void call(Word<i>... given, void* code) {
-    const MPI_Comm communicator = Fortran::communicator(std::get<sizeof...(i) - 1>(std::tie(given...)));
-    set_code(code, with_request(dovetail::mpi::detail::describe(Name::name, communicator), [&](MPI_Request* request) {
-               return start(Dialect::calls.*Name::form, request, given...);
-             }));
+    set_code(code, make_collective(Name::name, Dialect::calls.*Name::form, Words<sizeof...(i)>{given...}));
   }
 };
 template <class Dialect, class Name, std::size_t... i>
@@ -212,11 +237,9 @@ struct Held<Dialect, Name, std::index_sequence<length...>, i...> {
       make(Dialect::calls.*Name::blocking, given..., code, lengths...);
       return;
     }
-    set_code(code, held(describe<Name>(std::tuple(given...)), [&] {
-               MPI_Fint own = MPI_SUCCESS;
-               make(Dialect::calls.*Name::blocking, given..., static_cast<void*>(&own), lengths...);
-               return own;
-             }));
+    const Words<sizeof...(i)> words{given...};
+    set_code(code, make_held(describe<Name>(words), Dialect::calls.*Name::blocking, words,
+                             Words<sizeof...(length)>{lengths...}));
   }
 };
 
@@ -289,12 +312,13 @@ struct SendAndReceive {
                                                       Fortran::number(received_tag), Fortran::number(destination),
                                                       Fortran::number(sent_tag), Fortran::communicator(communicator)),
                        [&](MPI_Request* request) {
-                         return start(Dialect::calls.*Receive::form, request, received, received_count, received_type,
-                                      source, received_tag, communicator);
+                         return start(
+                             Dialect::calls.*Receive::form, request,
+                             Words<6>{received, received_count, received_type, source, received_tag, communicator});
                        },
                        [&](MPI_Request* request) {
-                         return start(Dialect::calls.*Send::form, request, sent, sent_count, sent_type, destination,
-                                      sent_tag, communicator);
+                         return start(Dialect::calls.*Send::form, request,
+                                      Words<6>{sent, sent_count, sent_type, destination, sent_tag, communicator});
                        },
                        status_or_null(status)));
   }
