@@ -356,6 +356,21 @@ TEST(MessagesRate, AMessageThatHasGoneWhenItIsStartedIsToldAtOnce) {
       .get();
 }
 
+TEST(MessagesRate, ATaskWhoseMessageHasComeWhenItIsStartedGoesOnAtOnce) {
+  fake();
+  Runtime runtime(Options{.workers = 1});
+  std::atomic<bool> has_run{false};
+  runtime
+      .spawn([&] {
+        const auto other = spawn([&] { has_run = true; });
+        detail::mpi::start_and_wait(Abi::mpich, receives(0, 0), at_once(0), nullptr);
+        EXPECT_FALSE(has_run) << "the only worker went to another task meanwhile";
+      })
+      .get();
+  runtime.wait();
+  EXPECT_TRUE(has_run);
+}
+
 // Whatever the rate, zero included, ready tasks go first.
 TEST(MessagesRate, NoRateStarvesReadyTasks) {
   fake();
