@@ -68,11 +68,11 @@ TEST_F(WholeFileTest, HasWhatHasNoSizeBeforeItIsRead) {
 // Some files of /proc say that they have ended at every offset but the first.
 TEST_F(WholeFileTest, HasAllOfWhatIsGivenAtItsBeginningAlone) {
   Runtime runtime(Options{.workers = 1});
-  std::ifstream plain("/proc/sys/kernel/ostype");
+  std::ifstream plain("/proc/sys/kernel/pid_max");
   const std::string expected{std::istreambuf_iterator<char>(plain), {}};
   ASSERT_GT(expected.size(), 1U);
   const auto read = [] {
-    const std::vector<std::byte> data = read_file("/proc/sys/kernel/ostype");
+    const std::vector<std::byte> data = read_file("/proc/sys/kernel/pid_max");
     return std::string(reinterpret_cast<const char*>(data.data()), data.size());
   };
   EXPECT_EQ(read(), expected);
