@@ -50,7 +50,7 @@ PAGES = {
     ),
     "files": (
         "Files and descriptors",
-        ["open", "OpenFile", "File", "prefetch", "empty", "wait_readable", "wait_writable"],
+        ["open", "OpenFile", "File", "read_file", "prefetch", "empty", "wait_readable", "wait_writable"],
     ),
     "synchronization": (
         "Synchronization and events",
