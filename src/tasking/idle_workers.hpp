@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -57,6 +58,11 @@ class IdleWorkers {
   void end_linger() noexcept { lingers_.store(false, std::memory_order_release); }
   /// @}
 
+  /// A worker has slept for so many ticks, while tasks were pending that it could not run.
+  void add_slept(std::uint64_t ticks) noexcept { slept_.fetch_add(ticks, std::memory_order_relaxed); }
+  /// All of them together, without those that sleep now.
+  std::uint64_t slept() const noexcept { return slept_.load(std::memory_order_relaxed); }
+
   std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
   unsigned searching() const noexcept { return searching_.load(std::memory_order_relaxed); }
 
@@ -76,6 +82,7 @@ class IdleWorkers {
   std::atomic<unsigned> searching_{0};
   std::atomic<bool> lingers_{false};
   alignas(64) std::atomic<unsigned> without_fence_{0};
+  std::atomic<std::uint64_t> slept_{0};
 };
 
 }  // namespace dovetail::tasking

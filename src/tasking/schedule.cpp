@@ -102,7 +102,7 @@ bool schedule_plain_from_outside(Task* task) {
   if (!lane.count.count_made() && !core.throttle.is_overrun()) [[likely]] {
     return false;
   }
-  const bool is_crowded = core.throttle.is_crowded(core.totals.pending());
+  const bool is_crowded = core.throttle.is_crowded(core.totals.pending(), Throttle::Spawner::thread);
   if (!is_crowded) {
     core.throttle.end_overrun();
   }

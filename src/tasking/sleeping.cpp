@@ -118,9 +118,17 @@ void park(Worker& worker) {
   expect_spawners(core);
   const bool guessed = leaves_tasks_to_others(worker);
   trace::idle_begin();
-  worker.occupancy.falls_asleep(base::ticks());
+  const bool waits_for_tasks = core.totals.pending() > 0;
+  if (!waits_for_tasks) {
+    core.throttle.rest();
+  }
+  const std::uint64_t before = base::ticks();
+  worker.occupancy.falls_asleep(before);
   worker.sleeper.park(guessed ? base::Clock::now() + until_left_alone_is_doubted : base::TimePoint::max());
   const std::uint64_t now = base::ticks();
+  if (waits_for_tasks) {
+    core.idle.add_slept(now - before);
+  }
   worker.search.sleep_was_none = !worker.occupancy.wakes(now);
   if (worker.occupancy.window_ends(now)) {
     find_refuge(worker, now);

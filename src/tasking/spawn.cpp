@@ -70,6 +70,10 @@ bool has_spaces(const AccessList& accesses) noexcept {
   }
 }
 
+tasking::Throttle::Spawner spawner_of(const ThreadContext& here) noexcept {
+  return here.task != nullptr ? tasking::Throttle::Spawner::task : tasking::Throttle::Spawner::thread;
+}
+
 // Whether the task, once it waits for nothing, just has to be queued.
 bool is_plain(const Task* task) noexcept { return task->extra == nullptr && task->priority == 0 && !task->io; }
 
@@ -169,16 +173,17 @@ bool submit_task(Task* task, const TaskDescription* description) {
   if (refused) [[unlikely]] {
     std::rethrow_exception(std::move(refused));
   }
-  return looks && core.throttle.is_crowded(core.totals.pending());
+  return looks && core.throttle.is_crowded(core.totals.pending(), spawner_of(here));
 }
 
 void make_way(const Task* spawned) {
   RuntimeCore& core = *spawned->core;
-  const auto is_crowded = [&core] { return core.throttle.is_crowded(core.totals.pending()); };
+  const tasking::Throttle::Spawner spawner = spawner_of(context());
+  const auto is_crowded = [&core, spawner] { return core.throttle.is_crowded(core.totals.pending(), spawner); };
   if (!is_crowded()) {
     return;
   }
-  core.throttle.adapt(core.totals, core.workers.size());
+  core.throttle.adapt(core.totals, core.idle, core.workers.size());
   if (!is_crowded()) {
     return;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 namespace dovetail::tasking {
 namespace {
@@ -14,9 +15,29 @@ constexpr std::size_t most_predecessors = 8 * 1024;
 // However many predecessors each task has: what is pending must show enough that can run.
 constexpr std::size_t least_for_graph = 128;
 constexpr std::size_t least_for_worker = 16;
+
+std::uint64_t processor_nanoseconds() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+}
 }  // namespace
 
-void Throttle::adapt(const TaskTotals& totals, std::size_t workers) noexcept {
+// For which the workers ran or slept. In the rest of the time other programs had the processors, which says nothing of the tasks.
+double Throttle::microseconds_of_workers(base::Clock::duration elapsed, const IdleWorkers& idle,
+                                         std::size_t workers) noexcept {
+  const std::uint64_t processor = processor_nanoseconds();
+  const std::uint64_t slept = idle.slept();
+  const std::uint64_t ran_for = processor - processor_then_.exchange(processor, std::memory_order_relaxed);
+  const std::uint64_t slept_for = slept - slept_then_.exchange(slept, std::memory_order_relaxed);
+  const double microseconds = std::chrono::duration<double, std::micro>(elapsed).count();
+  const double used = static_cast<double>(ran_for) / 1000 +
+                      static_cast<double>(slept_for) / static_cast<double>(base::ticks_per_microsecond()) +
+                      microseconds * static_cast<double>(idle.count());  // those that still sleep have not told
+  return std::min(used, microseconds * static_cast<double>(workers));
+}
+
+void Throttle::adapt(const TaskTotals& totals, const IdleWorkers& idle, std::size_t workers) noexcept {
   constexpr std::chrono::milliseconds shortest_look{1};
   if (fixed_limit_ != 0) {
     return;
@@ -29,25 +50,31 @@ void Throttle::adapt(const TaskTotals& totals, std::size_t workers) noexcept {
   }
   const std::uint64_t completed = totals.completed();
   const std::uint64_t done = completed - completed_then_.exchange(completed, std::memory_order_relaxed);
+  const double busy = microseconds_of_workers(elapsed, idle, workers);
   if (then == 0) {
-    return;  // the first look has nothing to compare with
+    return;  // the first look, and the first after a rest, have nothing to compare with
   }
-  const double busy = std::chrono::duration<double, std::micro>(elapsed).count() * static_cast<double>(workers);
   const double microseconds_per_task = busy / static_cast<double>(done + 1);
+  // Below this the window costs more than it shows of what could run.
+  constexpr double short_task_microseconds = 4;
   // Far above what the overhead of any task comes to, so that a window grown too large cannot justify itself.
   constexpr double long_task_microseconds = 20;
-  const double wanted = static_cast<double>(least_limit) * microseconds_per_task / long_task_microseconds;
+  const double wanted =
+      static_cast<double>(usual_limit) * std::max(std::min(microseconds_per_task / short_task_microseconds, 1.0),
+                                                  microseconds_per_task / long_task_microseconds);
+  const std::size_t least = std::clamp(least_for_worker * workers, least_limit, usual_limit);
   // Some of them may not wait any more. If all do, the workers find soon that nothing can run.
   waiting_.store(waiting_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
-  // It shrinks at once and grows by doubling: a moment in which other processes had the cores says nothing of the tasks.
+  // It shrinks at once. Beyond what is usual it grows by doubling: one look at a few tasks says little.
   // After twice as many tasks they have fewer predecessors than they had. Half of it, since spawns are told by the dozen.
   const std::uint64_t since = (totals.made() - made_then_.load(std::memory_order_relaxed)) / 2;
   if (since > most_for_graph_.load(std::memory_order_relaxed)) {
     most_for_graph_.store(std::min<std::uint64_t>(since, most_limit), std::memory_order_relaxed);
   }
-  const std::size_t most = std::min(most_for_graph_.load(std::memory_order_relaxed), 2 * limit());
+  const std::size_t most =
+      std::min(most_for_graph_.load(std::memory_order_relaxed), std::max(usual_limit, 2 * limit()));
   limit_.store(
-      static_cast<std::size_t>(std::min(std::max(wanted, static_cast<double>(least_limit)), static_cast<double>(most))),
+      static_cast<std::size_t>(std::min(std::max(wanted, static_cast<double>(least)), static_cast<double>(most))),
       std::memory_order_relaxed);
 }
 

@@ -8,12 +8,18 @@
 namespace dovetail::tasking {
 namespace {
 
-// The limit looks at the tasks once in a millisecond.
-void look(Throttle& throttle, std::uint64_t completed) {
+constexpr std::size_t two = 2;
+
+// The limit looks at the tasks once in a millisecond. Meanwhile the workers slept, or were there but had no processor.
+void look(Throttle& throttle, std::uint64_t completed, bool slept = true) {
+  static IdleWorkers idle;
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   TaskTotals totals;
   totals.add(completed, completed);
-  throttle.adapt(totals, 2);
+  if (slept) {
+    idle.add_slept(two * 2'000 * base::ticks_per_microsecond());
+  }
+  throttle.adapt(totals, idle, two);
 }
 
 TEST(SpawnLimitTest, GivenByTheProgramItStays) {
@@ -31,21 +37,60 @@ TEST(SpawnLimitTest, GivenByTheProgramItStays) {
 
 TEST(SpawnLimitTest, LongTasksLetItGrowByDoublingAndShortOnesEndThatAtOnce) {
   Throttle throttle(0);
-  const std::size_t least = throttle.limit();
+  const std::size_t usual = throttle.limit();
   look(throttle, 0);
-  EXPECT_EQ(throttle.limit(), least) << "nothing to compare with";
+  EXPECT_EQ(throttle.limit(), usual) << "nothing to compare with";
   look(throttle, 1);
-  EXPECT_EQ(throttle.limit(), 2 * least);
+  EXPECT_EQ(throttle.limit(), 2 * usual);
   look(throttle, 2);
-  EXPECT_EQ(throttle.limit(), 4 * least);
+  EXPECT_EQ(throttle.limit(), 4 * usual);
   look(throttle, std::uint64_t{1} << 40U);
-  EXPECT_EQ(throttle.limit(), least);
+  EXPECT_EQ(throttle.limit(), usual / 4) << "short tasks fit the caches";
+  look(throttle, (std::uint64_t{1} << 40U) + 1);
+  EXPECT_EQ(throttle.limit(), usual) << "longer ones have what is usual at once";
   for (int i = 0; i < 20; ++i) {
     throttle.widen();
   }
   const std::size_t most = throttle.limit();
   throttle.widen();
   EXPECT_EQ(throttle.limit(), most);
+}
+
+// A hundred programs beside this one make no task longer.
+TEST(SpawnLimitTest, WhatOtherProgramsTookOfTheTimeIsNotTheTasks) {
+  Throttle throttle(0);
+  look(throttle, 0);
+  const std::size_t usual = throttle.limit();
+  look(throttle, 1'000, false);
+  EXPECT_LT(throttle.limit(), usual) << "4 us of each went by";
+}
+
+TEST(SpawnLimitTest, WhatGoesByBetweenBurstsIsNotTheTasks) {
+  Throttle throttle(0);
+  look(throttle, 0);
+  look(throttle, std::uint64_t{1} << 40U);
+  const std::size_t narrow = throttle.limit();
+  throttle.rest();
+  look(throttle, (std::uint64_t{1} << 40U) + 1);
+  EXPECT_EQ(throttle.limit(), narrow) << "the first of a burst compares with nothing";
+  look(throttle, (std::uint64_t{1} << 40U) + 2);
+  EXPECT_GT(throttle.limit(), narrow);
+}
+
+// To hold a thread back costs more than a window of short tasks that does not fit the caches.
+TEST(SpawnLimitTest, ForAThreadItIsNotThatNarrow) {
+  Throttle throttle(0);
+  const std::size_t usual = throttle.limit();
+  look(throttle, 0);
+  look(throttle, std::uint64_t{1} << 40U);
+  EXPECT_TRUE(throttle.is_crowded(usual - 1));
+  EXPECT_FALSE(throttle.is_crowded(usual - 1, Throttle::Spawner::thread));
+  EXPECT_TRUE(throttle.is_crowded(usual, Throttle::Spawner::thread));
+  EXPECT_FALSE(throttle.has_room(usual / 2));
+  throttle.count_threads(1);
+  EXPECT_TRUE(throttle.has_room(usual / 2));
+  throttle.count_threads(-1);
+  EXPECT_FALSE(throttle.has_room(usual / 2));
 }
 
 TEST(SpawnLimitTest, TasksThatWaitForOthersAreNotCountedIfNothingElseIsUnderWay) {
@@ -109,9 +154,11 @@ TEST(SpawnLimitTest, IsWideAgainWhenTasksWaitForFewOthers) {
   const std::size_t usual = throttle.limit();
   spawn_dense(throttle, totals, 2);
   ASSERT_LT(throttle.limit(), usual);
+  IdleWorkers idle;
   const auto look_again = [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    throttle.adapt(totals, 2);
+    idle.add_slept(two * 2'000 * base::ticks_per_microsecond());
+    throttle.adapt(totals, idle, two);
   };
   look_again();
   look_again();

@@ -76,6 +76,53 @@ TEST(ThrottleTest, FewTasksArePendingWhereEachWaitsForManyOthers) {
   EXPECT_LE(pending.most.load(), 500U) << "the usual limit is 1024 at least";
 }
 
+// A window of such tasks that does not fit the caches costs more than they do. A thread goes on further, since to hold it back takes longer.
+TEST(ThrottleTest, FewShortTasksArePending) {
+#if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
+  GTEST_SKIP() << "no task is short under a sanitizer";
+#endif
+  constexpr std::size_t all = 100'000;
+  Runtime runtime(Options{.workers = 1});
+  Pending pending;
+  runtime.spawn([&] {
+    for (std::size_t i = 0; i < all; ++i) {
+      if (i == all / 2) {
+        pending.most.store(0);
+      }
+      pending.make();
+      spawn([&] { pending.completed.fetch_add(1); });
+    }
+  });
+  runtime.wait();
+  EXPECT_LT(pending.most.load(), 800U);
+  EXPECT_TRUE(runtime.core().throttle.is_crowded(800));
+  EXPECT_FALSE(runtime.core().throttle.is_crowded(800, tasking::Throttle::Spawner::thread));
+}
+
+// Rows of independent tasks after rows show what can run only if the window holds more than a row. So longer tasks have a wide one, at once.
+TEST(ThrottleTest, TasksThatAreNotShortMayBeMany) {
+  constexpr std::size_t short_ones = 20'000;
+  constexpr std::size_t long_ones = 1'600;
+  Runtime runtime(Options{.workers = 1});
+  Pending pending;
+  runtime.spawn([&] {
+    for (std::size_t i = 0; i < short_ones + long_ones; ++i) {
+      if (i == short_ones) {
+        pending.most.store(0);
+      }
+      pending.make();
+      spawn([&, i] {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(i < short_ones ? 0 : 150);
+        while (std::chrono::steady_clock::now() < end) {
+        }
+        pending.completed.fetch_add(1);
+      });
+    }
+  });
+  runtime.wait();
+  EXPECT_GE(pending.most.load(), 1'000U);
+}
+
 // While nothing gets done, the limit that follows the tasks holds a spawner back, too.
 TEST(ThrottleTest, WithoutALimitOfTheProgramASpawnerIsHeldBackAsWell) {
   constexpr std::size_t all = 200'000;  // more than it lets through at most
@@ -95,7 +142,8 @@ TEST(ThrottleTest, WithoutALimitOfTheProgramASpawnerIsHeldBackAsWell) {
   tasking::ForeignWaits& foreign = runtime.core().foreign;
   const auto is_held_back_for_good_reason = [&] {
     const base::LockGuard lock(foreign.mutex);
-    return foreign.held_back > 0 && runtime.core().throttle.is_crowded(runtime.core().totals.pending());
+    return foreign.held_back > 0 &&
+           runtime.core().throttle.is_crowded(runtime.core().totals.pending(), tasking::Throttle::Spawner::thread);
   };
   await([&] { return is_held_back_for_good_reason() || spawned.load() == all; });
   EXPECT_LT(spawned.load(), all);
