@@ -32,9 +32,9 @@ struct Options {
   /// task. 0: `DOVETAIL_STACK_SIZE`, or else 1 MiB.
   std::size_t stack_size = 0;
   /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: follows the tasks, from 1024
-  /// for tasks of up to 20 microseconds to 131072 for long ones. A task costs more the more pending ones it overlaps. Where tasks wait for many
-  /// others, the limit goes down to 128, or 16 for each worker if that is more. Such are tasks that read a whole array of which each cell was
-  /// written alone.
+  /// for tasks of up to 20 microseconds to 131072 for long ones. Tasks with accesses that take less than 4 microseconds may be fewer, down to 256,
+  /// or 16 for each worker, where a task spawns them. A task costs more the more pending ones it overlaps. Where tasks wait for many others, the
+  /// limit goes down to 128, or 16 for each worker if that is more. Such are tasks that read a whole array of which each cell was written alone.
   std::size_t pending_limit = 0;
   /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for what it
   /// cannot cause: `TaskHandle::resume`, an event, a descriptor, a message, an operation of a polling service. A task that waits so long for one

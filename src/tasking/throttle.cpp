@@ -50,7 +50,12 @@ void Throttle::adapt(const TaskTotals& totals, const IdleWorkers& idle, std::siz
   }
   const std::uint64_t completed = totals.completed();
   const std::uint64_t done = completed - completed_then_.exchange(completed, std::memory_order_relaxed);
-  const double busy = microseconds_of_workers(elapsed, idle, workers);
+  // A task without accesses needs less than half of the memory, and none that is read again. So it may be one of many while other programs have the
+  // processors: a worker then has more to do until another one, which holds some, goes on.
+  const bool with_accesses = have_accesses_.exchange(false, std::memory_order_relaxed);
+  const double had = microseconds_of_workers(elapsed, idle, workers);
+  const double busy =
+      with_accesses ? had : std::chrono::duration<double, std::micro>(elapsed).count() * static_cast<double>(workers);
   if (then == 0) {
     return;  // the first look, and the first after a rest, have nothing to compare with
   }
@@ -62,7 +67,8 @@ void Throttle::adapt(const TaskTotals& totals, const IdleWorkers& idle, std::siz
   const double wanted =
       static_cast<double>(usual_limit) * std::max(std::min(microseconds_per_task / short_task_microseconds, 1.0),
                                                   microseconds_per_task / long_task_microseconds);
-  const std::size_t least = std::clamp(least_for_worker * workers, least_limit, usual_limit);
+  const std::size_t least =
+      with_accesses ? std::clamp(least_for_worker * workers, least_limit, usual_limit) : usual_limit;
   // Some of them may not wait any more. If all do, the workers find soon that nothing can run.
   waiting_.store(waiting_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
   // It shrinks at once. Beyond what is usual it grows by doubling: one look at a few tasks says little.

@@ -18,7 +18,7 @@ namespace dovetail::tasking {
 
 using detail::Task;
 
-/// The limit follows the tasks unless the program sets it. Short tasks are kept few: a window of pending tasks that does not fit the caches costs
+/// The limit follows the tasks unless the program sets it. Short tasks with accesses are kept few: a window of pending tasks that does not fit the caches costs
 /// more than such a task itself. The longer tasks take, the further ahead spawning may run. A thread that is held back costs two switches, so its
 /// window is never that narrow. Tasks that wait for what other processes do are no work that spawning runs ahead of. So if nothing can run while
 /// spawners are held back, the limit does not count a few tasks for each such operation. Where each task waits for many pending ones, the window is
@@ -52,8 +52,11 @@ class Throttle {
       adapted_at_.store(0, std::memory_order_relaxed);
     }
   }
-  /// A task was spawned that waits for so many others.
+  /// A task with accesses was spawned that waits for so many others.
   void count_predecessors(std::size_t predecessors, const TaskTotals& totals, std::size_t workers) noexcept {
+    if (!have_accesses_.load(std::memory_order_relaxed)) [[unlikely]] {
+      have_accesses_.store(true, std::memory_order_relaxed);
+    }
     if (predecessors >= many_predecessors && fixed_limit_ == 0) [[unlikely]] {
       narrow(predecessors, totals.made(), workers);
     }
@@ -118,6 +121,7 @@ class Throttle {
   std::atomic<std::size_t> held_{0};
   std::atomic<std::size_t> threads_held_{0};  ///< Of these.
   std::atomic<bool> is_overrun_{false};
+  std::atomic<bool> have_accesses_{false};  ///< Some of the tasks since the last look.
   base::Mutex mutex_;
   std::vector<Task*> tasks_ GUARDED_BY(mutex_);
 };

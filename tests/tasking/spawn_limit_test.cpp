@@ -11,11 +11,14 @@ namespace {
 constexpr std::size_t two = 2;
 
 // The limit looks at the tasks once in a millisecond. Meanwhile the workers slept, or were there but had no processor.
-void look(Throttle& throttle, std::uint64_t completed, bool slept = true) {
+void look(Throttle& throttle, std::uint64_t completed, bool slept = true, bool with_accesses = true) {
   static IdleWorkers idle;
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   TaskTotals totals;
   totals.add(completed, completed);
+  if (with_accesses) {
+    throttle.count_predecessors(1, totals, two);
+  }
   if (slept) {
     idle.add_slept(two * 2'000 * base::ticks_per_microsecond());
   }
@@ -48,6 +51,8 @@ TEST(SpawnLimitTest, LongTasksLetItGrowByDoublingAndShortOnesEndThatAtOnce) {
   EXPECT_EQ(throttle.limit(), usual / 4) << "short tasks fit the caches";
   look(throttle, (std::uint64_t{1} << 40U) + 1);
   EXPECT_EQ(throttle.limit(), usual) << "longer ones have what is usual at once";
+  look(throttle, std::uint64_t{1} << 41U, true, false);
+  EXPECT_EQ(throttle.limit(), usual) << "those without accesses fit in any case";
   for (int i = 0; i < 20; ++i) {
     throttle.widen();
   }

@@ -77,20 +77,21 @@ TEST(ThrottleTest, FewTasksArePendingWhereEachWaitsForManyOthers) {
 }
 
 // A window of such tasks that does not fit the caches costs more than they do. A thread goes on further, since to hold it back takes longer.
-TEST(ThrottleTest, FewShortTasksArePending) {
+TEST(ThrottleTest, FewShortTasksWithAccessesArePending) {
 #if DOVETAIL_ADDRESS_SANITIZER || DOVETAIL_THREAD_SANITIZER
   GTEST_SKIP() << "no task is short under a sanitizer";
 #endif
   constexpr std::size_t all = 100'000;
   Runtime runtime(Options{.workers = 1});
   Pending pending;
+  std::array<char, 16> data{};
   runtime.spawn([&] {
     for (std::size_t i = 0; i < all; ++i) {
       if (i == all / 2) {
         pending.most.store(0);
       }
       pending.make();
-      spawn([&] { pending.completed.fetch_add(1); });
+      spawn({.access = {inout(data[i % data.size()])}}, [&] { pending.completed.fetch_add(1); });
     }
   });
   runtime.wait();
@@ -105,13 +106,14 @@ TEST(ThrottleTest, TasksThatAreNotShortMayBeMany) {
   constexpr std::size_t long_ones = 1'600;
   Runtime runtime(Options{.workers = 1});
   Pending pending;
+  std::array<char, 16> data{};
   runtime.spawn([&] {
     for (std::size_t i = 0; i < short_ones + long_ones; ++i) {
       if (i == short_ones) {
         pending.most.store(0);
       }
       pending.make();
-      spawn([&, i] {
+      spawn({.access = {inout(data[i % data.size()])}}, [&, i] {
         const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(i < short_ones ? 0 : 150);
         while (std::chrono::steady_clock::now() < end) {
         }
