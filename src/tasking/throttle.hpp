@@ -46,9 +46,9 @@ class Throttle {
   }
   /// Has the limit follow the tasks of so many workers, of which `idle` knows how long they slept.
   void adapt(const TaskTotals& totals, const IdleWorkers& idle, std::size_t workers) noexcept;
-  /// Nothing is pending: the time until the next burst is not that of tasks.
+  /// Nothing is pending: the time until the next burst is not that of tasks. For those without accesses a wide window does no harm.
   void rest() noexcept {
-    if (adapted_at_.load(std::memory_order_relaxed) != 0) {
+    if (have_accesses_.load(std::memory_order_relaxed) && adapted_at_.load(std::memory_order_relaxed) != 0) {
       adapted_at_.store(0, std::memory_order_relaxed);
     }
   }
