@@ -12,7 +12,8 @@
 !
 ! dovetail_mpi_isend, dovetail_mpi_irecv, dovetail_mpi_ibcast and so on start an operation and bind its end in one call. They have the parameters of
 ! MPI's calls, without a request, and are functions. dovetail_mpi_irecv has an optional status. Buffers are contiguous. All ranks of a
-! communicator make its collectives in these forms, or by MPI's own calls that have a request.
+! communicator make its collectives in these forms, or by MPI's own calls that have a request. Arrays of counts, displacements and types live until
+! the operation has ended.
 !
 ! A bound operation writes its buffer and its status after the call has returned: variables of a module, or such with the attributes target and
 ! asynchronous, that live until the task has completed. Without a status it is ignored, and so it is with MPI_STATUS_IGNORE.
@@ -81,8 +82,11 @@ module dovetail_mpi_requests
     integer(c_int64_t) :: count = 0
   end type
   character(kind=c_char, len=*), parameter :: waitany_text = 'MPI_Waitany'//c_null_char
+  character(kind=c_char, len=*), parameter :: waitsome_text = 'MPI_Waitsome'//c_null_char
   character(kind=c_char), dimension(len(waitany_text)), target, save :: name_of_waitany = &
     transfer(waitany_text, [character(kind=c_char) :: ' '], len(waitany_text))
+  character(kind=c_char), dimension(len(waitsome_text)), target, save :: name_of_waitsome = &
+    transfer(waitsome_text, [character(kind=c_char) :: ' '], len(waitsome_text))
 
   interface
     function attempt_call(abi, operation, attempt, blocking, arguments) bind(c, name='dovetail_mpi_attempt') result(answer)
@@ -290,8 +294,11 @@ contains
     integer(c_int), intent(in) :: wants_some
     integer(c_int32_t) :: answer
     type(several_arguments), target :: given
+    type(c_ptr) :: name
+    name = c_loc(name_of_waitany)
+    if (wants_some /= 0) name = c_loc(name_of_waitsome)
     given = several_arguments(c_loc(numbers), statuses, c_loc(places), c_loc(found), size(numbers), wants_some)
-    answer = attempt_call(0, operation_description(c_loc(name_of_waitany), c_null_ptr), c_funloc(test_several), &
+    answer = attempt_call(0, operation_description(name, c_null_ptr), c_funloc(test_several), &
                           c_funloc(wait_for_several_now), c_loc(given))
   end function
 

@@ -57,7 +57,12 @@ inline int waitany(std::span<MPI_Request> requests, MPI_Status* status = MPI_STA
   MPI_Status* const into = recorded.status_or_own(status);
   detail::Description waits = detail::Description::of("MPI_Waitany");
   waits.awaited = {requests.data(), static_cast<std::uint32_t>(count)};
-  const std::vector<MPI_Request> before(requests.begin(), requests.end());
+  // Before: MPI may give the handle of a request that has failed to another thread's.
+  std::vector<detail::Description> named;
+  named.reserve(requests.size());
+  for (const MPI_Request& request : requests) {
+    named.push_back(dovetail::detail::mpi::describe_request(&request, sizeof request, waits.call));
+  }
   int failure = MPI_SUCCESS;
   detail::Description failed = waits;
   detail::wait_attempt(
@@ -69,8 +74,7 @@ inline int waitany(std::span<MPI_Request> requests, MPI_Status* status = MPI_STA
         }
         if (code != MPI_SUCCESS && place >= 0 && place < count) {
           failure = code;
-          failed = dovetail::detail::mpi::describe_request(&before[static_cast<std::size_t>(place)],
-                                                           sizeof before.front(), waits.call);
+          failed = named[static_cast<std::size_t>(place)];
           *flag = 1;
           return MPI_SUCCESS;
         }

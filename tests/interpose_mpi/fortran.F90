@@ -249,7 +249,8 @@ contains
 
   recursive subroutine call_collectives(argument) bind(c, name='')
     type(c_ptr), value :: argument
-    integer :: code, value, total, every(ranks), own(ranks), i, near(2), given(2)
+    integer :: code, value, total, every(ranks), own(ranks), i
+    integer, target, asynchronous :: near(2), given(2)
     HANDLE(MPI_Comm) :: ring
     HANDLE(MPI_Request) :: request
     if (c_associated(argument)) error stop
