@@ -86,7 +86,7 @@ bool Future::cancelled() const {
   return failure != nullptr && failure->cancelled() && failure->origin().cancelled();
 }
 
-bool Future::cancel() const {
+bool Future::try_cancel() const {
   if (ready()) {
     return cancelled();
   }

@@ -29,7 +29,7 @@ class Future : public FutureBase {
   /// Whether it has completed by a failure, or was cancelled.
   bool failed() const noexcept;
   /// Keeps the task from beginning, and returns true. False: it has begun or completed; one that runs is asked to stop.
-  bool cancel() const;
+  bool try_cancel() const;
   /// Has an eventfd written to when the task has completed; false if it is done.
   bool notify(int descriptor) const;
   /// The value. The task has completed without failure.

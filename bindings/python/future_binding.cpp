@@ -221,7 +221,7 @@ void bind_future(nb::module_& module) {
       },
       "Whether the task has begun and not completed. Does not wait.");
   method(
-      "cancel", [](nb::handle self) { return self_of(self).cancel(); },
+      "cancel", [](nb::handle self) { return self_of(self).try_cancel(); },
       "Keeps the task from beginning, and returns True. False: it has begun or completed.");
   method(
       "_state_name", [](nb::handle self) { return state_of(self_of(self)); },
