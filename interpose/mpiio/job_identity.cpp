@@ -74,7 +74,8 @@ std::string from_hydra() {
     // "PID (NAME) STATE PARENT ..."
     const std::string status = contents_of(process_folder + "/stat");
     const std::size_t name_end = status.rfind(") ");
-    process = name_end == std::string::npos ? 0 : static_cast<pid_t>(std::strtol(status.c_str() + name_end + 4, nullptr, 10));
+    process =
+        name_end == std::string::npos ? 0 : static_cast<pid_t>(std::strtol(status.c_str() + name_end + 4, nullptr, 10));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "device/device.hpp"
 #include "device/measure.hpp"
@@ -146,7 +147,7 @@ void measure_device(CheckedDevice& checked, const DoctorOptions& options) {
   }
   if (!depths.empty()) {
     how.direct = false;
-    how.depths = depths;
+    how.depths = std::move(depths);
     how.blocks = {block};
     how.total_limit = std::max(how.point_limit, how.total_limit / 2);
     checked.cached = device::measure(checked.device.path, how);

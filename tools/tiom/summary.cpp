@@ -204,7 +204,7 @@ std::string summary_text(const nlohmann::json& summary) {
     text += "; " + std::to_string(summary.at("measured_again").get<std::size_t>()) +
             " again, because a variant seemed slower";
   }
-  text += "\n";
+  text += '\n';
   const nlohmann::json& best = summary.at("best");
   if (!best.is_null()) {
     text += "best: " + fixed(best.at("speedup"), 2) + " x standalone, " + best.at("variant").get<std::string>() + " " +

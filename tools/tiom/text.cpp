@@ -32,11 +32,13 @@ std::vector<Value> expand(const std::string& text, Value (*parse)(const std::str
     if (first <= 0 && last > first) {
       throw std::invalid_argument("'" + element + "': the powers of two from 0 have no end");
     }
-    for (Value value = first; value <= last && values.size() <= list_limit; value *= 2) {
+    Value value = first;
+    while (value <= last && values.size() <= list_limit) {
       values.push_back(value);
       if (value <= 0 || value > std::numeric_limits<Value>::max() / 2) {
         break;
       }
+      value *= 2;
     }
     if (values.size() > list_limit) {
       throw std::invalid_argument("'" + text + "' stands for more than " + std::to_string(list_limit) + " values");

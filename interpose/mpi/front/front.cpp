@@ -164,9 +164,7 @@ HIDDEN void dovetail_mpi_find_all() noexcept {
   using namespace dovetail::interpose::mpi;
   const Libraries libraries;
   for (const Slot& slot : slots) {
-    void (*target)() = nullptr;
-    void* const found = libraries.find(slot.name);
-    std::memcpy(&target, &found, sizeof target);
+    auto* const target = reinterpret_cast<void (*)()>(libraries.find(slot.name));
     void (*before)() = slot.first;
     slot.target->compare_exchange_strong(before, target != nullptr ? target : missing);
   }
