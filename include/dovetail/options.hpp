@@ -33,7 +33,7 @@ struct Options {
   std::size_t stack_size = 0;
   /// Spawned tasks that have not completed, above which spawning makes way for executing. 0: follows the tasks, from 1024
   /// for tasks of up to 20 microseconds to 131072 for long ones. Tasks with accesses that take less than 4 microseconds may be fewer, down to 256,
-  /// or 16 for each worker, where a task spawns them. A task costs more the more pending ones it overlaps. Where tasks wait for many others, the
+  /// or 128 for each worker, where a task spawns them. A task costs more the more pending ones it overlaps. Where tasks wait for many others, the
   /// limit goes down to 128, or 16 for each worker if that is more. Such are tasks that read a whole array of which each cell was written alone.
   std::size_t pending_limit = 0;
   /// The runtime reports on standard error what waits for what when nothing has run for so long. It does so only while tasks wait for what it

@@ -190,8 +190,9 @@ void make_way(const Task* spawned) {
   if (Task* const task = context().task) {
     tasking::prepare_pause(task);
     core.throttle.hold(task);
-    if (context().worker == nullptr) {
-      core.idle.notify();  // an executor does not look again by itself; a worker releases, or has the reactor look
+    if (context().worker == nullptr || context().core != &core) {
+      core.idle
+          .notify();  // neither an executor nor a worker of another runtime looks again; a worker releases, or has the reactor look
     }
     tasking::pause(task, tasking::WaitReason::throttle);
   } else if (context().core == nullptr) {

@@ -15,6 +15,8 @@ constexpr std::size_t most_predecessors = 8 * 1024;
 // However many predecessors each task has: what is pending must show enough that can run.
 constexpr std::size_t least_for_graph = 128;
 constexpr std::size_t least_for_worker = 16;
+// Each worker has completed some that it has not told of.
+constexpr std::size_t least_for_short = 2 * TaskCount::most_untold;
 
 std::uint64_t processor_nanoseconds() noexcept {
   timespec now{};
@@ -49,26 +51,27 @@ void Throttle::adapt(const TaskTotals& totals, const IdleWorkers& idle, std::siz
     return;
   }
   const std::uint64_t completed = totals.completed();
-  const std::uint64_t done = completed - completed_then_.exchange(completed, std::memory_order_relaxed);
+  const std::uint64_t before = completed_then_.exchange(completed, std::memory_order_relaxed);
+  const double done = completed > before ? static_cast<double>(completed - before) : 0;
   // A task without accesses needs less than half of the memory, and none that is read again. So it may be one of many while other programs have the
   // processors: a worker then has more to do until another one, which holds some, goes on.
   const bool with_accesses = have_accesses_.exchange(false, std::memory_order_relaxed);
   const double had = microseconds_of_workers(elapsed, idle, workers);
-  const double busy =
-      with_accesses ? had : std::chrono::duration<double, std::micro>(elapsed).count() * static_cast<double>(workers);
   if (then == 0) {
     return;  // the first look, and the first after a rest, have nothing to compare with
   }
-  const double microseconds_per_task = busy / static_cast<double>(done + 1);
+  // Of those that block in the operating system, too.
+  const double lasts =
+      std::chrono::duration<double, std::micro>(elapsed).count() * static_cast<double>(workers) / (done + 1);
+  const double computes = with_accesses ? had / (done + 1) : lasts;
   // Below this the window costs more than it shows of what could run.
   constexpr double short_task_microseconds = 4;
   // Far above what the overhead of any task comes to, so that a window grown too large cannot justify itself.
   constexpr double long_task_microseconds = 20;
-  const double wanted =
-      static_cast<double>(usual_limit) * std::max(std::min(microseconds_per_task / short_task_microseconds, 1.0),
-                                                  microseconds_per_task / long_task_microseconds);
+  const double wanted = static_cast<double>(usual_limit) *
+                        std::max(std::min(computes / short_task_microseconds, 1.0), lasts / long_task_microseconds);
   const std::size_t least =
-      with_accesses ? std::clamp(least_for_worker * workers, least_limit, usual_limit) : usual_limit;
+      with_accesses ? std::clamp(least_for_short * workers, least_limit, usual_limit) : usual_limit;
   // Some of them may not wait any more. If all do, the workers find soon that nothing can run.
   waiting_.store(waiting_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
   // It shrinks at once. Beyond what is usual it grows by doubling: one look at a few tasks says little.

@@ -33,6 +33,11 @@ void release_spawners(RuntimeCore& core) noexcept {
 }
 
 bool release_spawners_if_idle(RuntimeCore& core) noexcept {
+  // Of a narrow window a worker may have told too few completions to look at it.
+  if (core.throttle.holds_any() && core.throttle.has_room(core.totals.pending())) {
+    release_all(core);
+    return true;
+  }
   const bool any_runs = core.idle.count() + core.idle.searching() < core.workers.size() || core.executors->busy() > 0;
   if (!any_runs &&
       core.throttle.count_without_waiting(core.totals.pending(), core.in_flight_elsewhere(), core.in_flight())) {
