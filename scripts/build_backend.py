@@ -10,26 +10,34 @@ import shlex
 import shutil
 from typing import Any
 
-COMPILERS = {"C": ("CC", ("cc", "gcc", "clang")), "C++": ("CXX", ("c++", "g++", "clang++"))}
+# As CMake looks for them.
+COMPILERS = {"C": ("CC", ("cc", "gcc", "clang", "icx", "CC")), "C++": ("CXX", ("c++", "g++", "clang++", "icpx", "CC"))}
+# What may name a compiler otherwise: CMake decides then.
+OTHER_WAYS = ("CMAKE_ARGS", "CMAKE_TOOLCHAIN_FILE", "SKBUILD_CMAKE_ARGS", "SKBUILD_CMAKE_DEFINE")
 
 
 def missing_compiler() -> str | None:
     """What there is none of, as part of a sentence."""
+    if any(map(os.environ.get, OTHER_WAYS)):
+        return None
     for language, (variable, usual) in COMPILERS.items():
         named = shlex.split(os.environ.get(variable, ""))
         if named and shutil.which(named[0]) is None:
             return f"{variable} names the compiler {named[0]}, which is not here"
+        if not named and os.environ.get("CC"):
+            continue  # CMake looks beside that one
         if not named and not any(map(shutil.which, usual)):
             return f"there is no compiler for {language} (looked for {', '.join(usual)})"
     return None
 
 
-def require_compilers() -> None:
-    missing = missing_compiler()
+def require_compilers(settings: dict[str, Any] | None) -> None:
+    """`settings`: of the command that builds. Where there are any, they may name a compiler."""
+    missing = None if settings else missing_compiler()
     if missing is not None:
         raise SystemExit(
-            f"dovetail: this Python has no wheel of Dovetail for this system, so that it has to be compiled, but {missing}: "
-            f"install one (on Debian and Ubuntu: apt-get install g++), or take a Python that has a wheel"
+            f"dovetail: the sources of Dovetail have to be compiled here, but {missing}: install one (on Debian and Ubuntu: "
+            f"apt-get install g++), set CC and CXX, or install a wheel"
         )
 
 
@@ -39,13 +47,17 @@ def __getattr__(hook: str) -> Any:
     return getattr(scikit_build_core.build, hook)
 
 
-def build_wheel(*arguments: Any, **options: Any) -> str:
-    require_compilers()
-    made: str = __getattr__("build_wheel")(*arguments, **options)
+def build_wheel(
+    directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
+) -> str:
+    require_compilers(config_settings)
+    made: str = __getattr__("build_wheel")(directory, config_settings, metadata_directory)
     return made
 
 
-def build_editable(*arguments: Any, **options: Any) -> str:
-    require_compilers()
-    made: str = __getattr__("build_editable")(*arguments, **options)
+def build_editable(
+    directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
+) -> str:
+    require_compilers(config_settings)
+    made: str = __getattr__("build_editable")(directory, config_settings, metadata_directory)
     return made

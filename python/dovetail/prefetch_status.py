@@ -115,9 +115,14 @@ def _runs() -> Iterator[Run]:
 
 
 def _programs() -> Iterator[Program]:
-    """The same of programs that use Dovetail, and have read ahead anything."""
-    for process, memories in _processes(inside_counts.NAME):
+    """The same of programs that use Dovetail, and have read ahead anything. A child that was forked counts in the memory of its parent."""
+    seen = set()
+    for process, memories in sorted(_processes(inside_counts.NAME)):
         with contextlib.suppress(Exception), _opened(memories[inside_counts.NAME]) as memory:
+            number = os.fstat(memory).st_ino
+            if number in seen:
+                continue
+            seen.add(number)
             words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[:-1]
             if ways := list(inside_counts.counted(memory)):
                 yield Program(process, [os.fsdecode(word) for word in words], ways)

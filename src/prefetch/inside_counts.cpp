@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <new>
@@ -13,7 +14,16 @@ namespace {
 
 constinit InsideCounts without_memory{};
 
+// Else the kernel ends the program that sizes the memory.
+bool may_be_sized() noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= sizeof(InsideCounts);
+}
+
 InsideCounts* make() noexcept {
+  if (!may_be_sized()) {
+    return &without_memory;
+  }
   base::Descriptor made(memfd_create("dovetail-inside", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   // Whoever looks at it must not find it shorter than it was.
   if (made.get() < 0 || ftruncate(made.get(), sizeof(InsideCounts)) != 0 ||

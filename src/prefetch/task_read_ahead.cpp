@@ -47,20 +47,27 @@ std::uint64_t size_of(std::uint64_t space) noexcept {
   if (file == nullptr || !file->begin()) {
     return 0;
   }
-  struct stat status{};
-  const bool known = fstat(file->descriptor(), &status) == 0;
+  struct statx status{};  // without asking a server
+  const bool known = statx(file->descriptor(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &status) == 0;
   file->end();
-  return known ? static_cast<std::uint64_t>(status.st_size) : 0;
+  return known ? status.stx_size : 0;
 }
 
 // What comes last is the end of a part. To ask about all of it may take as long as to read it.
 void count_begun(const PendingTask& task) {
-  const bool has_come = std::ranges::all_of(task.reads, [](const FilePart& part) {
-    return part.range.length == 0 ||
-           in_memory(storage::declared_file(part.space), {part.range.end() - 1, part.range.end()}) != InMemory::missing;
-  });
+  InMemory all = InMemory::all;
+  for (const FilePart& part : task.reads) {
+    const std::uint64_t end = std::min(part.range.end(), size_of(part.space));
+    const InMemory last =
+        end <= part.range.offset ? InMemory::all : in_memory(storage::declared_file(part.space), {end - 1, end});
+    all = last == InMemory::all ? all : last;
+  }
   WayCounts& counts = counts_of(Way::tasks);
   counts.unread.fetch_sub(task.bytes, std::memory_order_relaxed);
+  if (all == InMemory::unknown) {
+    return;
+  }
+  const bool has_come = all == InMemory::all;
   counts.reads.reads.fetch_add(1, std::memory_order_relaxed);
   counts.reads.waited.fetch_add(has_come ? 0 : 1, std::memory_order_relaxed);
 }
@@ -111,13 +118,15 @@ void TaskReadAhead::begins(PendingTask& task) {
   bool is_read_ahead = false;
   {
     const base::LockGuard lock(mutex_);
-    is_read_ahead = !task.begun && task.taken;
     if (!task.begun && !task.reads.empty()) {
       const std::uint64_t ahead = task.taken ? now - std::min(now, task.taken_at) : 0;
       tell(task.reads.front().space, [&](FileInterest& interest) { interest.begins(ahead, now); });
     }
   }
-  change([&task](PendingReads& pending) { pending.begins(task); });
+  change([&](PendingReads& pending) {
+    is_read_ahead = !task.begun && task.taken;  // it may have been taken meanwhile
+    pending.begins(task);
+  });
   if (is_read_ahead) {
     count_begun(task);
   }

@@ -1,4 +1,5 @@
 // Shares: everything that needs no runtime.
+// One thread.
 #include <gtest/gtest.h>
 
 #include <cmath>

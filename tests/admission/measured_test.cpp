@@ -1,4 +1,5 @@
 // `adaptive` on a device whose curve was measured.
+// One thread.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,5 +1,6 @@
 // `adaptive` where tasks use processor and device in turn. Computations make the data, and each task prepares its own on the same
 // cores. Only then the device drains it.
+// One thread.
 #include <gtest/gtest.h>
 
 #include <algorithm>

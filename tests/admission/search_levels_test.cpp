@@ -1,5 +1,6 @@
 // Which levels `adaptive` tries, in which order, and for how many tasks it stays at each. The promises are in learners_test.cpp and measured_test.cpp;
 // here is what a search costs a program on each device. A change of the law of control changes these figures: look at each before taking it over.
+// One thread.
 #include <gtest/gtest.h>
 
 #include <random>

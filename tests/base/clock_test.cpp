@@ -1,3 +1,4 @@
+// One thread.
 #include "base/clock.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Variables of the environment that no code asks for.
+// One thread.
 #include "base/environment.hpp"
 
 #include <gtest/gtest.h>

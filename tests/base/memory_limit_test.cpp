@@ -1,3 +1,4 @@
+// One thread.
 #include "base/memory_limit.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // What the kernel's table of mounts says, read from texts that are known.
+// One thread.
 #include "base/mount_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Small files are read and replaced where they are what they must be, and nothing is reached through links that another user made.
+// One thread.
 #include "base/plain_file.hpp"
 
 #include <fcntl.h>

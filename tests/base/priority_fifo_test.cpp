@@ -1,4 +1,5 @@
 // Which item goes first, and that every priority has its turn.
+// One thread.
 #include "base/priority_fifo.hpp"
 
 #include <gtest/gtest.h>

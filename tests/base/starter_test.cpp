@@ -1,4 +1,5 @@
 // Which process of a program this one is.
+// One thread.
 #include "base/starter.hpp"
 
 #include <gtest/gtest.h>

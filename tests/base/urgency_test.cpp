@@ -1,4 +1,5 @@
 // Which request goes first, and how far the others may fall behind.
+// One thread.
 #include "base/urgency.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Files that another user may have written or put in place of ours. None of them ends the process, holds it up, or is followed.
+// One thread.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
 // A device or a file of settings whose name contains a zero byte is refused, not taken for what the name is before it.
+// One thread.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -258,7 +258,10 @@ class Status(Case):
         self.assertEqual(prefetch_status._shown("a\x1b[2J\udcffb\n"), "a\\x1b[2J\udcffb\\n")
 
     def test_where_nothing_runs_it_says_so(self):
-        with unittest.mock.patch.object(prefetch_status, "_runs", return_value=iter(())):
+        with (
+            unittest.mock.patch.object(prefetch_status, "_runs", return_value=iter(())),
+            unittest.mock.patch.object(prefetch_status, "_programs", return_value=iter(())),
+        ):
             status, output, errors = self._in_child(lambda: prefetch_status.status(False))
         self.assertEqual((status, output, errors.count(b"\n")), (2, b"", 1), errors)
         self.assertIn(b"no program runs with a plan", errors)

@@ -1,4 +1,5 @@
 // What has no request, and is tried again and again.
+// One thread.
 #include "comm/mpi/attempts.hpp"
 
 #include <cstring>

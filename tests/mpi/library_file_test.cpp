@@ -1,4 +1,5 @@
 // By which names MPI libraries of systems are known that this machine does not have.
+// One thread.
 #include "comm/mpi/library_file.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Which blocks are asked for and released, for one reader and for several.
+// One thread.
 #include "prefetch/block_cache.hpp"
 
 #include <gtest/gtest.h>

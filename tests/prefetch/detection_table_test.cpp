@@ -1,4 +1,5 @@
 // What the table of detection knows of each file, whatever others write into its memory.
+// One thread.
 #include "prefetch/detection_table.hpp"
 
 #include <gtest/gtest.h>

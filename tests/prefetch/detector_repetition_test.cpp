@@ -1,4 +1,5 @@
 // What a program reads again in the same order is asked for the second time; what it does not is not.
+// One thread.
 #include "prefetch/detector_repetition.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Which paths a pattern of a configuration is about.
+// One thread.
 #include "prefetch/path_pattern.hpp"
 
 #include <gtest/gtest.h>

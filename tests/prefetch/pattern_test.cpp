@@ -1,4 +1,5 @@
 // What a program that reads in steps will read next is guessed, and a program without steps or order is left alone.
+// One thread.
 #include "prefetch/pattern.hpp"
 
 #include <gtest/gtest.h>

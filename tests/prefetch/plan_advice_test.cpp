@@ -1,4 +1,5 @@
 // What a plan foretells is asked for in pieces that the kernel does not cut short, and nothing of it is lost where the file has to be left meanwhile.
+// One thread.
 #include "prefetch/plan_advice.hpp"
 
 #include <gtest/gtest.h>

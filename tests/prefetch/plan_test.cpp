@@ -1,4 +1,5 @@
 // A plan in memory is used only if it is what it must be, and only for the file that it is about.
+// One thread.
 #include "prefetch/plan.hpp"
 
 #include <gtest/gtest.h>

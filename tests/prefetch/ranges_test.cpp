@@ -1,4 +1,5 @@
 // Advice comes in pieces: the kernel cuts longer ones short without a word.
+// One thread.
 #include "prefetch/ranges.hpp"
 
 #include <gtest/gtest.h>

@@ -209,13 +209,20 @@ TEST_F(TaskReadAheadTest, AFileOfWhichTheKernelSaysNothingIsLeftToItself) {
   const File file = File::open(cold_.path(), O_RDONLY);
   EXPECT_TRUE(notes_a_reader(*runtime_, file));
   cold_.forget();
+  bool is_told = true;
   std::thread other([&] {
     constexpr uid_t nobody = 65534;
     // This thread alone: the C library would change them all.
-    ASSERT_EQ(syscall(SYS_setresuid, nobody, nobody, nobody), 0);
-    EXPECT_FALSE(notes_a_reader(*runtime_, file));
+    is_told = syscall(SYS_setresuid, nobody, nobody, nobody) != 0 ||
+              cached_pages(file.descriptor(), {0, block}, syscall) >= 0;
+    if (!is_told) {
+      EXPECT_FALSE(notes_a_reader(*runtime_, file));
+    }
   });
   other.join();
+  if (is_told) {
+    GTEST_SKIP() << "this kernel says it to everybody";
+  }
 }
 
 TEST_F(TaskReadAheadTest, OfAFileThatIsHalfThereTheOtherHalfIsNoted) {

@@ -1,4 +1,5 @@
 // The mesh and what gets from block to block, on random meshes. DOVETAIL_TEST_SEED sets the seed.
+// One thread.
 #include <gtest/gtest.h>
 
 #include <algorithm>

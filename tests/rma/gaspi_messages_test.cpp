@@ -1,4 +1,5 @@
 // Messages by a GASPI that ends everything late, and fabrics on them.
+// One thread.
 #include "comm/rma/gaspi_messages.hpp"
 
 #include <gtest/gtest.h>

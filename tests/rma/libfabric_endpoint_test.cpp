@@ -1,4 +1,5 @@
 // Which provider a process reaches other nodes by.
+// One thread.
 #include "comm/rma/libfabric_endpoint.hpp"
 
 #include <stdexcept>

@@ -1,4 +1,5 @@
 // Fabrics on MPI libraries that end everything late.
+// One thread.
 #include "comm/rma/message_endpoint.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The notifications of a segment, without processes.
+// One thread.
 #include "comm/rma/notifications.hpp"
 
 #include <gtest/gtest.h>

@@ -63,23 +63,29 @@ class BuildBackendTest(unittest.TestCase):
 
     def test_without_a_compiler_wheels_are_refused_in_one_sentence(self) -> None:
         for hook in ("build_wheel('.')", "build_editable('.')"):
-            self.assert_one_sentence(self.call(hook), "no compiler for C (looked for cc, gcc, clang)")
+            self.assert_one_sentence(self.call(hook), "no compiler for C (looked for cc, gcc, clang, icx, CC)")
         self.has("cc")
-        self.assert_one_sentence(self.call("build_wheel('.')"), "no compiler for C++ (looked for c++, g++, clang++)")
+        self.assert_one_sentence(
+            self.call("build_wheel('.')"), "no compiler for C++ (looked for c++, g++, clang++, icpx, CC)"
+        )
 
     def test_a_compiler_that_the_environment_names_counts_alone(self) -> None:
         self.has("cc", "c++", "other")
         self.assert_one_sentence(self.call("build_wheel('.')", CXX="far++ -m64"), "CXX names the compiler far++")
         self.assertEqual(self.call("build_wheel('.')", CC="other -m64").returncode, 0)
 
+    def test_what_may_name_a_compiler_otherwise_is_left_to_cmake(self) -> None:
+        self.assertEqual(self.call("build_wheel('.', {'cmake.define.CMAKE_CXX_COMPILER': 'g++-13'})").returncode, 0)
+        self.assertEqual(self.call("build_wheel('.')", CMAKE_ARGS="-DCMAKE_CXX_COMPILER=g++-13").returncode, 0)
+        self.has("far-cc")
+        self.assertEqual(self.call("build_wheel('.')", CC="far-cc").returncode, 0)
+
     def test_with_compilers_and_for_all_else_scikit_build_core_is_called(self) -> None:
         self.assertEqual(self.call("get_requires_for_build_wheel()").stdout, "['cmake']\n")
         self.has("gcc", "clang++")
-        self.assertEqual(
-            self.call("build_wheel('to', {'a': 'b'}, metadata_directory='c')").stdout,
-            "wheel ('to', {'a': 'b'}) {'metadata_directory': 'c'}\n",
-        )
-        self.assertEqual(self.call("build_editable('to')").stdout, "editable ('to',) {}\n")
+        said = self.call("build_wheel('to', {'a': 'b'}, metadata_directory='c')").stdout
+        self.assertEqual(said, "wheel ('to', {'a': 'b'}, 'c') {}\n")
+        self.assertEqual(self.call("build_editable('to')").stdout, "editable ('to', None, None) {}\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 // Memory for copies: no more than the budget, used again, and given back.
+// One thread.
 #include "staging/buffer_pool.hpp"
 
 #include <gtest/gtest.h>

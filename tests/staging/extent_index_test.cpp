@@ -1,4 +1,5 @@
 // Which bytes are where, compared with an array that says it of each byte.
+// One thread.
 #include "staging/extent_index.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The index of a log: where the newest of each byte is, and when neighbours are one extent.
+// One thread.
 #include "staging/log_place.hpp"
 
 #include <gtest/gtest.h>

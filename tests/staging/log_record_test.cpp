@@ -1,4 +1,5 @@
 // Headers in the log: what was written is read, and nothing else is taken for a header.
+// One thread.
 #include "staging/log_record.hpp"
 
 #include <gtest/gtest.h>
