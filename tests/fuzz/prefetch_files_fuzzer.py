@@ -41,7 +41,7 @@ _CONFIGURATION = {
     "File": [
         {"Path": ["/nowhere/*.root", "~/r[0-9]?/**/e"], "Processes": ["a", "python3*"], "BlockSize": 65536, "CacheSize": 128, "ReadAheadSize": 0,
          "WillNeed": [{"Offset": 4096, "Length": 8192}, {"Length": 4096}], "Sequential": {"Offset": 16384}},
-        {"Path": "/nowhere/index", "Normal": {}, "CacheSize": 2},
+        {"Path": "/nowhere/index", "Normal": {}, "CacheSize": 2, "MemorySize": 8388608},
     ],
     "Directory": {"Path": "/nowhere", "Recursive": False, "DontNeed": {"Offset": 0}},
 }  # fmt: skip
@@ -85,10 +85,11 @@ class Fuzzer:
         assert rules, "a configuration without a rule is accepted"
         for rule in rules:
             assert 1 <= rule.cache_blocks <= 128 and 0 <= rule.ahead_blocks <= rule.cache_blocks, rule
+            assert rule.memory == 0 or rule.memory >= rule.block_bytes, rule
             assert rule.block_bytes % 4096 == 0 and 4096 <= rule.block_bytes <= 1 << 30, rule
             ends = [bound for region in rule.regions for bound in (region.offset, region.end)]
             assert ends == sorted(ends) and ends[-1] <= _FAR, rule
-        assert len(packed(rules).rules) == 40 * len(rules)
+        assert len(packed(rules).rules) == 64 * len(rules)
 
     def _plan(self, text: bytes) -> None:
         self._file.write_bytes(text)
