@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,7 +113,8 @@ class KeptInMemory {
     const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     memory_ = mmap(nullptr, length, PROT_READ, MAP_SHARED, file.get(), 0);
     EXPECT_NE(memory_, MAP_FAILED);
-    is_kept_ = mlock(memory_, length) == 0;
+    // By its number: the libraries of sanitizers have a function of this name that does nothing.
+    is_kept_ = syscall(SYS_mlock, memory_, length) == 0;
   }
   ~KeptInMemory() { munmap(memory_, length_); }
   KeptInMemory(const KeptInMemory&) = delete;
