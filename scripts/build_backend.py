@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 # As CMake looks for them.
@@ -47,17 +48,18 @@ def __getattr__(hook: str) -> Any:
     return getattr(scikit_build_core.build, hook)
 
 
-def build_wheel(
-    directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
-) -> str:
-    require_compilers(config_settings)
-    made: str = __getattr__("build_wheel")(directory, config_settings, metadata_directory)
-    return made
+def compiling(hook: str) -> Callable[..., str]:
+    """The hook of scikit-build-core of this name, called only where there are compilers."""
+
+    def build(
+        directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
+    ) -> str:
+        require_compilers(config_settings)
+        made: str = __getattr__(hook)(directory, config_settings, metadata_directory)
+        return made
+
+    return build
 
 
-def build_editable(
-    directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
-) -> str:
-    require_compilers(config_settings)
-    made: str = __getattr__("build_editable")(directory, config_settings, metadata_directory)
-    return made
+build_wheel = compiling("build_wheel")
+build_editable = compiling("build_editable")

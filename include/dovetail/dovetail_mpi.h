@@ -371,7 +371,8 @@ static inline int32_t dovetail_mpi_mrecv(void* data, int count, MPI_Datatype typ
 /// @name Collectives
 /// `dovetail_mpi_barrier`, `bcast`, `gather`, `gatherv`, `scatter`, `scatterv`, `allgather`, `allgatherv`, `alltoall`, `alltoallv`, `alltoallw`, `reduce`,
 /// `allreduce`, `reduce_scatter`, `reduce_scatter_block`, `scan`, `exscan`, `neighbor_allgather`, `neighbor_allgatherv`, `neighbor_alltoall`,
-/// `neighbor_alltoallv` and `neighbor_alltoallw` suspend; each has a form with an `i` that is bound. They have the parameters of MPI's functions. Arrays of counts, displacements and types live until the operation has ended.
+/// `neighbor_alltoallv` and `neighbor_alltoallw` suspend; each has a form with an `i` that is bound. They have the parameters of MPI's functions.
+/// Arrays of counts, displacements and types live until the operation has ended.
 /// @{
 #include "dovetail/detail/mpi_collectives.h"
 /// @}

@@ -20,7 +20,7 @@ class Predictor {
   void opened(const char* path, int folder) const noexcept;
   /// The first look at a descriptor. Returns its state.
   std::uint32_t begin(int number, Descriptor& descriptor, const FileIdentity& identity) noexcept;
-  /// The program has read there. `took`: nanoseconds; 0: nobody wants to know.
+  /// The program has read there. `took`: how long the read took, in nanoseconds; 0 where reads are not timed.
   void note(int number, Descriptor& descriptor, std::uint64_t offset, std::uint64_t bytes, std::uint64_t took) noexcept;
 
  private:

@@ -28,7 +28,7 @@ void arrange(std::vector<Range>& ranges, const storage::OpenFile& file, const Se
 enum class InMemory : std::uint8_t {
   all,
   missing,  ///< Something is.
-  unknown,  ///< The file is closed, or the kernel does not say: to those who neither own it nor may write it, for example.
+  unknown,  ///< The file is closed, or the kernel does not say, for example to a user who neither owns the file nor may write it.
 };
 /// Whether all of a range that is not empty is in memory, as far as the file goes. Waits for no device and no server: it takes less than a microsecond, and some microseconds
 /// for each MiB.

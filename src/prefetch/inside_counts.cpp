@@ -25,7 +25,7 @@ InsideCounts* make() noexcept {
     return &without_memory;
   }
   base::Descriptor made(memfd_create("dovetail-inside", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  // Whoever looks at it must not find it shorter than it was.
+  // A process that reads the counts must not find the memory shortened.
   if (made.get() < 0 || ftruncate(made.get(), sizeof(InsideCounts)) != 0 ||
       fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return &without_memory;

@@ -28,7 +28,7 @@ struct InsideCounts {
 };
 static_assert(sizeof(InsideCounts) == 8 + ways * 40);
 
-/// The first call makes the memory, with a descriptor that stays open. Where the system gives none, the counts are kept all the same, and nobody sees them.
+/// The first call makes the memory, with a descriptor that stays open. Where the system refuses the memory, the counts stay in this process, and `dovetail prefetch status` does not show them.
 WayCounts& counts_of(Way way) noexcept;
 
 }  // namespace dovetail::prefetching

@@ -43,8 +43,8 @@ class TaskReadAhead : public tasking::AccessObserver {
     bool in_order = true;  // all that is read
   };
   Interest interest_of(const AccessList& accesses);
-  /// Whether all that the task reads is in memory. Tells its files.
   bool is_in_memory(const FilePart& part) const;
+  /// Whether all that the task reads is in memory. Tells its files.
   bool is_there(const PendingTask& task);
   bool is_at_rest(const AccessList& accesses) const noexcept;
   void keep_at_rest(std::uint64_t space, std::uint64_t until) noexcept;

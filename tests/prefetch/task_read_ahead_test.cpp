@@ -198,7 +198,7 @@ TEST_F(TaskReadAheadTest, ARestIsOverWithTheFirstTaskThatMissesSomething) {
   EXPECT_NE(runtime_->core().observer->spawned({in(file_, 2 * mebibyte, block)}), nullptr);
 }
 
-// It says what is in memory to those who own the file, or may write it.
+// The kernel tells which pages are in memory only to users who own the file or may write it.
 TEST_F(TaskReadAheadTest, AFileOfWhichTheKernelSaysNothingIsLeftToItself) {
   if (geteuid() != 0) {
     GTEST_SKIP() << "it takes another user";
